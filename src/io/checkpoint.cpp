@@ -6,6 +6,7 @@
 
 #include "src/amp/scaler_state.h"
 #include "src/io/path.h"
+#include "src/io/pickle_limits.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
@@ -137,6 +138,7 @@ void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
   if (!is_torch_path(path)) return save_file(state, path, metadata);
   TANDEM_CHECK(metadata.empty(), IoError,
                "{}: PyTorch's files have no metadata; end the name in .safetensors, or pass none", path);
+  check_names(state);
   save_pickle(state, path);
 }
 

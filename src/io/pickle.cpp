@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 
+#include "src/io/pickle_limits.h"
 #include "src/io/pickle_reader.h"
 #include "src/io/pickle_writer.h"
 #include "src/io/zip.h"
@@ -16,9 +17,6 @@ namespace tandem::io {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-/// The limits of data.pkl, which holds no tensor data, in bytes. PyTorch does not compress it: a small file must not
-/// need much memory.
-constexpr uint64_t kMostPickleBytes = uint64_t{1} << 28, kMostDeflatedPickleBytes = uint64_t{1} << 24;
 constexpr int kNewestVersion = 10;
 constexpr uint64_t kAlignment = 64;  // of storages, as in PyTorch
 
@@ -159,6 +157,7 @@ StateDict load_pt(const std::string& path, Device device) {
 
 void save_pt(const StateDict& state, const std::string& path) {
   const OpScope op("save_pt");
+  check_names(state);
   save_pickle(to_torch_dict(state), path);
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 // What is on the stack of the pickle reader: values, containers that are still being filled, and names and storages,
 // which are not values.
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,23 +8,10 @@
 #include <vector>
 
 #include "src/io/pickle_globals.h"
+#include "src/io/pickle_limits.h"
 #include "tandem/io/ivalue.h"
 
 namespace tandem::io {
-
-/// The size of a value as a tree: a pickle of a few bytes can describe 2^100 values by nesting references.
-struct TreeSize {
-  uint32_t depth = 1;
-  uint64_t values = 1;
-  /// Adds a child. Returns false if the tree becomes too large.
-  bool include(const TreeSize& child) {
-    constexpr uint32_t kMostDepth = 100;  // destructors and visitors are recursive
-    constexpr uint64_t kMostValues = 1 << 24;
-    depth = std::max(depth, child.depth + 1);
-    values += child.values;
-    return depth <= kMostDepth && values <= kMostValues;
-  }
-};
 
 /// A value that does not change any more.
 struct FinishedItem {

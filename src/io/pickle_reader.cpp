@@ -116,8 +116,7 @@ class PickleReader {
 
   // ---- the stack
   void push(PickleItem item) {
-    constexpr size_t most = 1 << 22;  // Python fills containers in steps of 1000 items
-    check(stack_.size() < most, "its stack has more than 4194304 items");
+    check(stack_.size() < kMostStackItems, "its stack has more than 4194304 items");
     stack_.push_back(std::move(item));
   }
   void push_value(IValue value) { push(FinishedItem{std::move(value), {}}); }

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "src/io/pickle_globals.h"
+#include "src/io/pickle_limits.h"
 #include "src/io/source.h"
 #include "src/io/utf8.h"
 #include "tandem/base/check.h"
@@ -17,7 +18,9 @@ class PickleWriter {
   std::string write(const IValue& value) {
     text_ = "\x80\x02";
     add(value, 1);
-    return text_ + ".";
+    code('.');
+    check_bytes(0);
+    return std::move(text_);
   }
 
  private:
@@ -45,9 +48,13 @@ class PickleWriter {
     code('G');
     number(__builtin_bswap64(std::bit_cast<uint64_t>(value)));  // big-endian
   }
+  void check_bytes(size_t more) const {
+    TANDEM_CHECK(text_.size() + more <= kMostPickleBytes, StateError,
+                 "the value needs more than {} bytes without the data of its tensors; save it in parts",
+                 kMostPickleBytes);
+  }
   void add_text(const std::string& text) {
-    TANDEM_CHECK(text.size() <= 0xffffffff, StateError, "a text has {} bytes; at most 2^32 - 1 are possible",
-                 text.size());
+    check_bytes(text.size());
     TANDEM_CHECK(is_utf8(text), StateError, "the text {} is not UTF-8; save it as IValue::bytes", shown(text));
     code('X');
     number(static_cast<uint32_t>(text.size()));
@@ -92,15 +99,31 @@ class PickleWriter {
   template <class AddItem>
   void in_steps(size_t count, char opcode, const AddItem& add_item) {
     constexpr size_t step = 1000;
+    const size_t height = ++height_;  // with the container
     for (size_t i = 0; i < count; ++i) {
       if (i % step == 0) code('(');
       add_item(i);
-      if (i % step == step - 1 || i + 1 == count) code(opcode);
+      if (i % step != step - 1 && i + 1 != count) continue;
+      code(opcode);
+      height_ = height;
     }
   }
 
-  void add(const IValue& value, size_t depth) {
-    TANDEM_CHECK(depth <= 100, StateError, "the value nests more than 100 deep; flatten it");
+  /// Adds a value that lies `depth` deep, and returns its size.
+  TreeSize add(const IValue& value, uint32_t depth) {
+    constexpr size_t kMostArguments = kMaxRank + 4;  // on the reader's stack while it makes a tensor
+    TANDEM_CHECK(depth <= TreeSize::kMostDepth, StateError, "the value nests more than {} deep; flatten it",
+                 TreeSize::kMostDepth);
+    TANDEM_CHECK(height_ + kMostArguments <= kMostStackItems, StateError,
+                 "the value has a tuple of more than {} elements; save a list", kMostStackItems - kMostArguments + 1);
+    check_bytes(0);
+    const size_t height = height_;
+    TreeSize size;
+    const auto add_child = [&](const IValue& child) {
+      TANDEM_CHECK(size.include(add(child, depth + 1)), StateError,
+                   "the value consists of more than {} values; save numbers as tensors, or save it in parts",
+                   TreeSize::kMostValues);
+    };
     if (value.isNone()) {
       code('N');
     } else if (value.isBool()) {
@@ -125,27 +148,30 @@ class PickleWriter {
       add_tensor(value.toTensor());
     } else if (value.isList()) {
       code(']');
-      in_steps(value.toListRef().size(), 'e', [&](size_t i) { add(value.toListRef()[i], depth + 1); });
+      in_steps(value.toListRef().size(), 'e', [&](size_t i) { add_child(value.toListRef()[i]); });
     } else if (value.isTuple()) {
       code('(');
-      for (const IValue& item : value.toTupleRef().elements()) add(item, depth + 1);
+      for (const IValue& item : value.toTupleRef().elements()) add_child(item);
       code('t');
     } else if (value.isGenericDict()) {
       code('}');
       auto entry = value.toGenericDict().begin();
       in_steps(value.toGenericDict().size(), 'u', [&](size_t) {
-        add(entry->key(), depth + 1);
-        add(entry->value(), depth + 1);
+        add_child(entry->key());
+        add_child(entry->value());
         ++entry;
       });
     } else {
       TANDEM_THROW(StateError, "an object of class {} cannot be saved; save its attributes as a dictionary",
                    shown(value.toObjectRef().name()));
     }
+    height_ = height + 1;
+    return size;
   }
 
   PickleStorages& storages_;
   std::string text_;
+  size_t height_ = 0;  ///< of the reader's stack
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class PickleStorages {
 };
 
 /// Returns a pickle of protocol 2. Throws StateError for an undefined tensor, a TorchScript object, text that is not
-/// UTF-8, and values that nest more than 100 deep.
+/// UTF-8, and values beyond the limits of src/io/pickle_limits.h.
 std::string write_pickle(const IValue& value, PickleStorages& storages);
 
 }  // namespace tandem::io

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/io/path.h"
+#include "src/io/pickle_limits.h"
 #include "src/io/source.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
@@ -100,7 +101,10 @@ void save(const Tensor& tensor, std::ostream& stream) {
 
 void save(const std::vector<Tensor>& tensors, const std::string& path) {
   const OpScope op("save");
-  io::is_torch_path(path) ? io::save_pickle(tensors, path) : io::save_file(io::numbered_state(tensors), path);
+  const StateDict state = io::numbered_state(tensors);
+  if (!io::is_torch_path(path)) return io::save_file(state, path);
+  io::check_names(state);
+  io::save_pickle(tensors, path);
 }
 
 void save(const std::vector<Tensor>& tensors, std::ostream& stream) {

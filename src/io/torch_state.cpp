@@ -5,6 +5,7 @@
 #include <map>
 
 #include "src/io/libtorch_optimizer.h"
+#include "src/io/pickle_limits.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
 #include "tandem/tensor/factories.h"
@@ -54,19 +55,15 @@ class StateCollector {
   }
 
  private:
-  static constexpr size_t kMostNames = 1 << 20, kMostTextBytes = 1 << 28;
-
   static std::string join(const std::string& place, const std::string& name) { return place + name + "."; }
 
   void insert(const std::string& place, const Tensor& value) {
     const std::string key = place.empty() ? "0" : place.substr(0, place.size() - 1);
-    // Values that a pickle repeats cost it 2 bytes each.
-    text_bytes_ += key.size();
     TANDEM_CHECK(
-        state.size() < kMostNames && text_bytes_ <= kMostTextBytes, StateError,
+        names_.include(key), StateError,
         "more than {} tensors and numbers, or their names have more than {} bytes; use load_pickle and its nested "
         "values",
-        kMostNames, kMostTextBytes);
+        NamesSize::kMostNames, NamesSize::kMostBytes);
     TANDEM_CHECK(!state.contains(key), StateError,
                  "two values get the name '{}'; use load_pickle and its nested values", key);
     state.insert(key, value);
@@ -128,7 +125,7 @@ class StateCollector {
     }
   }
 
-  size_t text_bytes_ = 0;  ///< of all names
+  NamesSize names_;
 };
 
 // ---- the other direction
@@ -170,6 +167,15 @@ IValue group_value(const StateDict& options) {
 }
 
 }  // namespace
+
+void check_names(const StateDict& state) {
+  NamesSize names;
+  for (const auto& item : state) {
+    TANDEM_CHECK(names.include(item.key()), StateError,
+                 "more than {} tensors, or their names have more than {} bytes; save them in parts, or as safetensors",
+                 NamesSize::kMostNames, NamesSize::kMostBytes);
+  }
+}
 
 StateDict to_state_dict(const IValue& value) {
   const OpScope op("to_state_dict");

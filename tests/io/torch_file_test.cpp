@@ -325,6 +325,28 @@ TEST(TorchFile, EmptyNamesAreKept) {
   EXPECT_EQ(difference(io::to_state_dict(ones({1})), {{"0", ones({1})}}), "");
 }
 
+TEST(TorchFileErrors, WritersRefuseWhatReadersWould) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("a.pt");
+  // Shared lists and texts, so that the values need little memory.
+  const IValue row = std::vector<IValue>(1 << 12, 0);
+  std::vector<IValue> rows((1 << 12) - 1, row);  // 1 + 4095 * 4097 values are 2^24
+  EXPECT_NO_THROW(pickle_save(rows));
+  rows.emplace_back(0);
+  EXPECT_THROWS(io::save_pickle(rows, path), StateError, "more than 16777216 values", "in parts");
+  const IValue text = std::string((size_t{1} << 27) + 1, 'x');
+  EXPECT_THROWS(io::save_pickle(std::vector<IValue>{text, text}, path), StateError, "more than 268435456 bytes");
+  std::vector<IValue> many(1 << 22, 0);
+  EXPECT_THROWS(io::save_pickle(ivalue::Tuple(std::move(many)), path), StateError, "a tuple of more than",
+                "save a list");
+  StateDict names;
+  const Tensor x = ones({1});
+  for (int i = 0; i <= 1 << 20; ++i) names.insert(std::to_string(i), x);
+  EXPECT_THROWS(io::save_pt(names, path), StateError, "save_pt: more than 1048576 tensors", "safetensors");
+  EXPECT_THROWS(save(std::vector<Tensor>((1 << 20) + 1, x), path), StateError, "save: more than 1048576 tensors");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
 TEST(TorchFileErrors, NamesOfNumPysFiles) {
   const TemporaryFolder folder;
   const Tensor x = ones({2});
