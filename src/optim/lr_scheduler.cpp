@@ -104,11 +104,12 @@ StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
   };
 }
 
-/// Restores the rate of a group from before the constructor, unless something else has set it since.
+/// Restores the rate of a group from before the constructor, once, unless something else has set it since.
 void LRScheduler::take_back_start(size_t number) {
   if (!has_set(number)) return;
   OptimizerOptions& options = optimizer_.param_groups()[number].options();
-  if (options.get_lr() == first_[number].after) options.set_lr(first_[number].before);
+  FirstChange& first = first_[number];
+  if (options.get_lr() == first.after) options.set_lr(first.after = first.before);
 }
 
 void LRScheduler::take_back_starts(const std::vector<std::shared_ptr<LRScheduler>>& schedulers) {
@@ -121,9 +122,12 @@ void LRScheduler::take_back_starts(const std::vector<std::shared_ptr<LRScheduler
 
 double ChainableLR::next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const {
   const double rate = group.options().get_lr(), base = *group.initial_lr();
-  const double expected = has_set(number) ? group_lr_at(number, base, last_epoch()) : base;
+  const bool starts = epoch == last_epoch() && !has_set(number);
+  const double expected = starts ? base : group_lr_at(number, base, last_epoch());
   const double next = group_lr_at(number, base, epoch);
-  if (rate == expected || expected == lowest_) return next;
+  if (rate == expected) return next;
+  if (next == expected) return rate;
+  if (expected == lowest_) return next;
   return lowest_ + (rate - lowest_) * ((next - lowest_) / (expected - lowest_));
 }
 

@@ -32,6 +32,10 @@ SCHEDULERS = {
     "no_warmup": lambda o: lr.LambdaLR(o, linear_warmup(30, 0)),
     "sequence": lambda o: lr.SequentialLR(o, [lr.LinearLR(o, 0.1), lr.CosineAnnealingLR(o, 15, 0.001), lr.StepLR(o, 2)],
                                           [5, 20]),
+    "sequence_of_restarts": lambda o: lr.SequentialLR(o, [lr.LinearLR(o, 0.1, 1, 4),
+                                                          lr.CosineAnnealingWarmRestarts(o, 5)], [4]),
+    "sequence_of_lambda": lambda o: lr.SequentialLR(o, [lr.LinearLR(o, 0.1, 1, 4), lr.LambdaLR(o, lambda e: 0.9**e)],
+                                                    [4]),
     "multi_step": lambda o: lr.MultiStepLR(o, [20, 3, 11, 11], 0.5),
     "exponential": lambda o: lr.ExponentialLR(o, 0.9),
     "constant": lambda o: lr.ConstantLR(o),
@@ -151,6 +155,37 @@ def beside_plateau():
     return seen
 
 
+def after_zero():
+    """A rate that the program sets after the schedule has reached 0."""
+    optimizer = make_optimizer()
+    scheduler = lr.PolynomialLR(optimizer, 3)
+    optimizer.step()
+    seen = []
+    for step in range(7):
+        if step == 4:
+            optimizer.param_groups[0]["lr"] = 0.5
+        scheduler.step()
+        seen.append(values(optimizer)[0])
+    return seen
+
+
+# Schedules whose optimizer gets another group after five steps.
+GROWING = ["step", "multi_step", "exponential", "linear", "constant_long", "polynomial_square", "cosine"]
+
+
+def added_group(make):
+    optimizer = make_optimizer()
+    scheduler = make(optimizer)
+    optimizer.step()
+    seen = []
+    for step in range(20):
+        if step == 5:
+            optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))], "lr": 0.5})
+        scheduler.step()
+        seen.append(values(optimizer)[0])
+    return seen
+
+
 def plateau(arguments):
     optimizer = make_optimizer()
     scheduler = lr.ReduceLROnPlateau(optimizer, **arguments)
@@ -174,6 +209,8 @@ if __name__ == "__main__":
         "swa_after_another": swa_after_another(),
         "together": {name: together(make) for name, make in TOGETHER.items()},
         "beside_plateau": beside_plateau(),
+        "after_zero": after_zero(),
+        "added_group": {name: added_group(SCHEDULERS[name]) for name in GROWING},
         "metrics": METRICS,
         "plateaus": {name: plateau(arguments) for name, arguments in PLATEAUS.items()},
     }

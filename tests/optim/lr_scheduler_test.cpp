@@ -36,10 +36,16 @@ std::shared_ptr<LRScheduler> sequence(Optimizer& o) {
 
 using Made = std::shared_ptr<LRScheduler>;
 
+/// The second schedule begins after four epochs.
+Made in_sequence(Optimizer& o, std::vector<Made> schedulers) {
+  return std::make_shared<SequentialLR>(o, std::move(schedulers), std::vector<int64_t>{4});
+}
+
+double power(int64_t epoch) { return std::pow(0.9, static_cast<double>(epoch)); }
+
 Made lambdas(Optimizer& o) {
   return std::make_shared<LambdaLR>(
-      o, std::vector<LambdaLR::Function>{[](int64_t e) { return std::pow(0.9, static_cast<double>(e)); },
-                                         [](int64_t e) { return 1 / (1 + static_cast<double>(e)); }});
+      o, std::vector<LambdaLR::Function>{power, [](int64_t e) { return 1 / (1 + static_cast<double>(e)); }});
 }
 
 Made multiplicative(Optimizer& o) {
@@ -86,6 +92,15 @@ const std::map<std::string, std::function<std::shared_ptr<LRScheduler>(Optimizer
       {"warmup", [](Optimizer& o) { return std::make_shared<LinearWarmupLR>(o, 25, 5); }},
       {"no_warmup", [](Optimizer& o) { return std::make_shared<LinearWarmupLR>(o, 30); }},
       {"sequence", sequence},
+      {"sequence_of_restarts",
+       [](Optimizer& o) {
+         return in_sequence(
+             o, {std::make_shared<LinearLR>(o, 0.1, 1.0, 4), std::make_shared<CosineAnnealingWarmRestarts>(o, 5)});
+       }},
+      {"sequence_of_lambda",
+       [](Optimizer& o) {
+         return in_sequence(o, {std::make_shared<LinearLR>(o, 0.1, 1.0, 4), std::make_shared<LambdaLR>(o, power)});
+       }},
       {"multi_step",
        [](Optimizer& o) {
          return std::make_shared<MultiStepLR>(o, std::vector<int64_t>{20, 3, 11, 11}, 0.5);
@@ -239,6 +254,14 @@ TEST(LRScheduler, FailedStepChangesNothing) {
   EXPECT_EQ(scheduler.last_epoch(), 0);
 }
 
+void expect_rates(const SGD& sgd, const nlohmann::json& rates, const std::string& where) {
+  ASSERT_EQ(sgd.param_groups().size(), rates.size()) << where;
+  for (size_t g = 0; g < rates.size(); ++g) {
+    const double expected = rates[g].get<double>();
+    EXPECT_NEAR(sgd.param_groups()[g].options().get_lr(), expected, 1e-12 * expected) << where << ", group " << g;
+  }
+}
+
 TEST(LRScheduler, SchedulesOfOneOptimizerMultiply) {
   using List = std::vector<Made>;
   const std::map<std::string, std::function<List(Optimizer&)>> all = {
@@ -266,10 +289,7 @@ TEST(LRScheduler, SchedulesOfOneOptimizerMultiply) {
     SGD sgd = make_optimizer();
     const List schedulers = make(sgd);
     for (const auto& rates : golden.at(name)) {
-      for (size_t g = 0; g < 2; ++g) {
-        const double expected = rates[g].get<double>();
-        EXPECT_NEAR(sgd.param_groups()[g].options().get_lr(), expected, 1e-12 * expected) << name;
-      }
+      expect_rates(sgd, rates, name);
       for (const auto& scheduler : schedulers) scheduler->step();
     }
   }
@@ -285,9 +305,32 @@ TEST(LRScheduler, KeepsReductionsAndRatesOfTheProgram) {
     if (step++ == 10) sgd.param_groups()[0].options().set_lr(0.7);
     warm_up.step();
     reduce.step(1.0);
-    for (size_t g = 0; g < 2; ++g) {
-      const double expected = rates[g].get<double>();
-      EXPECT_NEAR(sgd.param_groups()[g].options().get_lr(), expected, 1e-12 * expected) << step;
+    expect_rates(sgd, rates, std::to_string(step));
+  }
+}
+
+TEST(LRScheduler, KeepsRatesAfterReachingZero) {
+  SGD sgd = make_optimizer();
+  PolynomialLR schedule(sgd, 3);
+  const nlohmann::json golden = read_traces("schedulers").at("after_zero");
+  for (size_t step = 0; step < golden.size(); ++step) {
+    if (step == 4) sgd.param_groups()[0].options().set_lr(0.5);
+    schedule.step();
+    expect_rates(sgd, golden[step], std::to_string(step));
+  }
+}
+
+TEST(LRScheduler, GroupsAddedLaterMatchPyTorch) {
+  const nlohmann::json golden = read_traces("schedulers").at("added_group");
+  for (const auto& [name, rates] : golden.items()) {
+    SGD sgd = make_optimizer();
+    const Made schedule = schedulers().at(name)(sgd);
+    for (size_t step = 0; step < rates.size(); ++step) {
+      if (step == 5) {
+        sgd.add_param_group(OptimizerParamGroup({zeros({1}).requires_grad_()}, std::make_unique<SGDOptions>(0.5)));
+      }
+      schedule->step();
+      expect_rates(sgd, rates[step], name + " " + std::to_string(step));
     }
   }
 }

@@ -248,8 +248,8 @@ class SequentialLR : public ChainableLR {
 ///   optim::ChainedScheduler schedule({std::make_shared<optim::ConstantLR>(sgd, 0.1, 2),
 ///                                     std::make_shared<optim::ExponentialLR>(sgd, 0.9)});
 ///
-/// Equal to PyTorch's for schedules that multiply the rate: all but LambdaLR, which in PyTorch ignores the schedules
-/// before it, those of cyclic_lr.h, and cosines with eta_min above 0. Source:
+/// Equal to PyTorch's for schedules that multiply the rate: all but LambdaLR and CosineAnnealingWarmRestarts, which in
+/// PyTorch ignore the schedules before them, those of cyclic_lr.h, and cosines with eta_min above 0. Source:
 /// torch.optim.lr_scheduler.ChainedScheduler.
 class ChainedScheduler : public ChainableLR {
  public:
