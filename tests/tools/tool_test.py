@@ -82,6 +82,9 @@ class Info(ToolTest):
 
     def test_obeys_the_environment(self):
         self.assertEqual(self.run_json("info", TANDEM_SIMD="baseline")["cpu"]["simd_level"], "baseline")
+        unknown = subprocess.run([TOOL, "info"], capture_output=True, text=True, timeout=100,
+                                 env={**os.environ, "TANDEM_SIMD": "foo"})
+        self.assertIn("TANDEM_SIMD is 'foo' and is ignored; its values are baseline, avx2, avx512", unknown.stderr)
         limited = self.run_json("info", ONEDNN_MAX_CPU_ISA="AVX2")
         self.assertFalse(limited["cpu"]["fast_products"]["bf16"])
         self.assertIn("f32", limited["cpu"]["advice"])

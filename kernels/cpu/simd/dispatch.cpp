@@ -9,9 +9,14 @@
 #include <sys/auxv.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 #include <string_view>
+
+#include "tandem/base/warn.h"
 
 namespace tandem::cpu {
 
@@ -42,11 +47,17 @@ namespace {
 
 SimdLevel choose() {
   const char* wanted = std::getenv("TANDEM_SIMD");
+  const auto is_wanted = [&](SimdLevel level) { return std::string_view(wanted) == name(level); };
+  if (wanted && *wanted && std::none_of(std::begin(kSimdLevels), std::end(kSimdLevels), is_wanted)) {
+    std::string names;
+    for (const SimdLevel level : kSimdLevels) names += std::string(names.empty() ? "" : ", ") + name(level);
+    warn("TANDEM_SIMD is '" + std::string(wanted) + "' and is ignored; its values are " + names);
+  }
   SimdLevel best = SimdLevel::baseline;
   for (SimdLevel level : kSimdLevels) {
     if (!simd_level_available(level)) continue;
     best = level;
-    if (wanted && std::string_view(wanted) == name(level)) break;
+    if (wanted && is_wanted(level)) break;
   }
   return best;
 }
