@@ -50,6 +50,18 @@ TEST(SpectralNorm, MatchesPyTorch) {
   }
 }
 
+TEST(WeightNorm, SmallNormsHaveFiniteGradientsInF16) {
+  const auto gradients = [](DType dtype) {
+    const nn::Linear linear = weight_norm(nn::Linear(2, 2));
+    linear->to(dtype);
+    for (const auto& item : linear->named_parameters())
+      item.value().detach().fill_(item.key() == "weight_v" ? 1e-3 : 1);
+    linear(tensor({{1.0, 2.0}}, dtype)).sum().backward();
+    return linear->named_parameters()["weight_v"].grad().to(kFloat);
+  };
+  EXPECT_TRUE(allclose(gradients(kHalf), gradients(kFloat), 1e-2, 1e-3));
+}
+
 TEST(WeightNorm, KeepsTheValueAndCanBeUndone) {
   const nn::Linear plain(4, 3);
   const Tensor x = randn({2, 4}), y = plain(x);

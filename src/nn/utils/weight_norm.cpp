@@ -5,6 +5,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/checks.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 
@@ -33,7 +34,10 @@ Tensor norm_except(const Tensor& v, std::optional<int64_t> dim) {
 
 Tensor normalised_weight(const Module& module, const std::string& name, std::optional<int64_t> dim) {
   const Tensor g = parameter(module, name + "_g"), v = parameter(module, name + "_v");
-  return v * (g / norm_except(v, dim));
+  // In f16 the derivative of a small norm overflows.
+  const DType wide = checks::sum_dtype(v.dtype());
+  const Tensor wide_v = v.to(wide);
+  return (wide_v * (g.to(wide) / norm_except(wide_v, dim))).to(v.dtype());
 }
 
 /// `weight` as a matrix whose rows are the indices of `dim`.
