@@ -89,6 +89,13 @@ void group_norms(Cases& c) {
                },
                .sum = 48,
                .roundings = 3});
+  c.push_back({.op = "batch_norm",
+               .name = "instance_norm_of_one_channel",
+               .torch = "F.instance_norm(a, b, c, use_input_stats=False)",
+               .inputs = {normal({2, 1, 5}), normal({1}).constant(), uniform({1}, 0.5, 2).constant()},
+               .run = [](In x) -> Out { return {instance_norm(x[0], {}, {}, x[1], x[2], false)}; },
+               .sum = 48,
+               .roundings = 3});
   c.push_back({.op = "pow",
                .name = "local_response_norm",
                .torch = "(F.local_response_norm(a, 3, 0.5, 0.75, 2.0), F.local_response_norm(b, 2), "

@@ -133,6 +133,20 @@ void options(Cases& c) {
        },
        .sum = 96,
        .roundings = 2});
+  const auto resized = [](const Tensor& x, const auto& mode) {
+    return F::interpolate(x, Resize().scale_factor(std::vector<double>{1.2, 2}).mode(mode));
+  };
+  c.push_back({.op = "upsample_bilinear2d",
+               .name = "scale_that_keeps_a_size",
+               .torch = "tuple(F.interpolate(a, scale_factor=(1.2, 2), mode=m) for m in ('bilinear', 'nearest', "
+                        "'nearest-exact', 'bicubic'))",
+               .inputs = {normal({2, 3, 4, 3})},
+               .run = [resized](In x) -> Out {
+                 return {resized(x[0], kBilinear), resized(x[0], kNearest), resized(x[0], kNearestExact),
+                         resized(x[0], kBicubic)};
+               },
+               .sum = 96,
+               .roundings = 2});
   c.push_back({.op = "upsample_nearest2d",
                .name = "options",
                .torch = "(F.interpolate(a, scale_factor=2), F.interpolate(a, size=(3, 3), mode='nearest'), "

@@ -37,9 +37,9 @@ inline std::vector<Axis> resize_axes(const Tensor& x, IntArrayRef output_size, m
     axis.map.out = output_size[k];
     axis.map.scale = scales[k].value_or(0);
     axis.map.align_corners = align_corners;
-    // A nearest neighbour of an unchanged size is the element itself, whatever the scale.
-    const bool nearest = kind == math::Resampling::Kind::nearest || kind == math::Resampling::Kind::nearest_exact;
-    if (nearest && axis.map.in == axis.map.out) axis.map.scale = 0;
+    // As in PyTorch, these two copy a dimension of unchanged size, whatever the scale.
+    const bool copies = kind == math::Resampling::Kind::nearest || kind == math::Resampling::Kind::linear;
+    if (copies && axis.map.in == axis.map.out) axis.map.scale = 0;
     axes.push_back(axis);
   }
   return axes;
