@@ -172,8 +172,9 @@ TANDEM_OPS Tensor instance_norm(const Tensor& x, const Tensor& weight, const Ten
   sizes[0] = 1;
   sizes[1] = planes;
   const bool updates = use_input_stats && running_mean.defined() && x.numel() > 0;
-  // Of one channel, repeated() is a view of one number.
-  const auto statistic = [&](const Tensor& t) { return updates || channels == 1 ? clone(repeated(t)) : repeated(t); };
+  // Of one channel, repeated() is a view of one number, which batch_norm refuses.
+  const bool copies = updates || (running_mean.defined() && channels == 1);
+  const auto statistic = [&](const Tensor& t) { return copies ? clone(repeated(t)) : repeated(t); };
   const Tensor mean = statistic(running_mean), var = statistic(running_var);
   const Tensor y =
       batch_norm(reshape(x, sizes), repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps);
