@@ -78,7 +78,9 @@ void Optimizer::keep_master_weights(MasterWeights kind) {
 Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   if (!has_master(param)) return nullptr;
   const bool split = master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16;
-  Master& master = masters_[&param.impl()];
+  const auto [entry, is_new] = masters_.try_emplace(&param.impl());
+  if (is_new) keep_alive(param);
+  Master& master = entry->second;
   const bool fits = master.value.defined() && master.value.sizes() == param.sizes() &&
                     master.value.device() == param.device() && (master.value.dtype() == kShort) == split;
   if (fits && master.version == param.impl().data_version()) return &master;
@@ -86,7 +88,6 @@ Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   const Tensor now = param.detach();
   if (!fits) {
     check_no_new_state(param);
-    keep_alive(param);
     master.value = split ? zeros_like(param, kShort) : to(now, kFloat);
     master.given = Tensor();
   } else if (split && master.given.defined()) {
@@ -135,8 +136,9 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
     }
     return;
   }
-  state_holder().keep_alive(param);
-  Master& master = state_holder().masters_[&param.impl()];
+  const auto [entry, is_new] = state_holder().masters_.try_emplace(&param.impl());
+  if (is_new) state_holder().keep_alive(param);
+  Master& master = entry->second;
   if (split) {
     master.value = split_into(param, value);
     master.given = param.detach().clone();

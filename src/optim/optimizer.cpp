@@ -240,7 +240,7 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
     std::unique_ptr<OptimizerParamState> own = holder().new_param_state(p);
     own->visit_fields(reader);
     if (!keeps_state_of(p)) continue;
-    holder().keep_alive(p);
+    if (!this->state().contains(&p.impl())) holder().keep_alive(p);
     states->emplace(&p.impl(), std::move(own));
   }
   reader.set_prefix(kMasterWeights);

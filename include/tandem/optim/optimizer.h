@@ -30,12 +30,12 @@ class OptimizerOptions {
   virtual void visit_fields(StateVisitor& visitor);
 };
 
-/// Implements clone().
+/// Implements clone(). Not by make_unique, whose unique_ptr<Derived> each program would have to compile.
 template <class Derived>
 class OptimizerCloneableOptions : public OptimizerOptions {
  public:
   std::unique_ptr<OptimizerOptions> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
 
@@ -55,7 +55,7 @@ template <class Derived>
 class OptimizerCloneableParamState : public OptimizerParamState {
  public:
   std::unique_ptr<OptimizerParamState> clone() const override {
-    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+    return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
   }
 };
 
@@ -266,8 +266,8 @@ class Optimizer {
   /// Returns the closure's loss, computed with gradient recording on; undefined without a closure.
   static Tensor evaluate(const LossClosure& closure);
   /// Keeps `param` as long as this optimizer, even if it leaves its group, so that no new parameter gets its address,
-  /// the key of its state. To be called before an entry is added to state().
-  void keep_alive(const Tensor& param) const { kept_.try_emplace(&param.impl(), param); }
+  /// the key of its state. To be called when an entry is added to state().
+  void keep_alive(const Tensor& param) const { kept_.push_back(param); }
   /// Returns the state of `param`, created by `make` at its first step.
   template <class ParamState, class Make>
   ParamState& state_of(const Tensor& param, Make&& make) {
@@ -303,7 +303,7 @@ class Optimizer {
   std::vector<OptimizerParamGroup> param_groups_;
   MasterWeights master_kind_ = MasterWeights::none;
   mutable std::unordered_map<TensorImpl*, Master> masters_;  // updated on access
-  mutable std::unordered_map<TensorImpl*, Tensor> kept_;     // every parameter that has had a state or a master
+  mutable std::vector<Tensor> kept_;                         // the parameters that have had a state or a master
   /// This optimizer's step scaler, else the process's; null if there is neither.
   std::shared_ptr<StepScaler> current_step_scaler() const;
 
