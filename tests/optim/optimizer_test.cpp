@@ -223,7 +223,7 @@ TEST(Optimizer, DetectsMismatchedState) {
 TEST(Optimizer, AParameterThatReplacesAnotherHasNoState) {
   optim::Adam adam({leaf(1)});
   optim::SGD sgd({leaf(1)}, optim::SGDOptions(0.5).momentum(0.9));
-  optim::SGD rounded({leaf(1, kBFloat16)}, optim::SGDOptions(0.5));
+  optim::SGD rounded({leaf(1, kBFloat16)}, optim::SGDOptions(0.001));
   rounded.keep_master_weights();
   for (optim::Optimizer* optimizer : {static_cast<optim::Optimizer*>(&adam), static_cast<optim::Optimizer*>(&sgd)}) {
     for (int i = 0; i < 20; ++i) {  // the allocator gives a freed address again
@@ -238,10 +238,11 @@ TEST(Optimizer, AParameterThatReplacesAnotherHasNoState) {
   for (int i = 0; i < 20; ++i) {
     std::vector<Tensor>& params = rounded.param_groups()[0].params();
     set_grad(params[0], 1);
-    rounded.step();
+    rounded.step();  // leaves the bf16 parameter at 1: only its master moves
+    ASSERT_LT(rounded.master(params[0])[0].item<float>(), 1);
     params[0] = Tensor();
     params[0] = leaf(1, kBFloat16);
-    ASSERT_NE(rounded.master(params[0])[0].item<float>(), 0.5F);
+    ASSERT_EQ(rounded.master(params[0])[0].item<float>(), 1);
   }
 }
 
