@@ -116,7 +116,9 @@ class PickleReader {
 
   // ---- the stack
   void push(PickleItem item) {
-    check(stack_.size() < kMostStackItems, "its stack has more than 4194304 items");
+    if (stack_.size() == kMostStackItems) {
+      fault_.fail(fmt::format("its stack has more than {} items", kMostStackItems));
+    }
     stack_.push_back(std::move(item));
   }
   void push_value(IValue value) { push(FinishedItem{std::move(value), {}}); }

@@ -75,12 +75,16 @@ void Optimizer::keep_master_weights(MasterWeights kind) {
   for (const auto& [p, value] : values) set_master(p, value);
 }
 
+Optimizer::Master& Optimizer::entry_of(const Tensor& param) const {
+  const auto [entry, is_new] = masters_.try_emplace(&param.impl());
+  if (is_new) keep_alive(param);
+  return entry->second;
+}
+
 Optimizer::Master* Optimizer::current_master(const Tensor& param) const {
   if (!has_master(param)) return nullptr;
   const bool split = master_kind_ == MasterWeights::remainder && param.dtype() == kBFloat16;
-  const auto [entry, is_new] = masters_.try_emplace(&param.impl());
-  if (is_new) keep_alive(param);
-  Master& master = entry->second;
+  Master& master = entry_of(param);
   const bool fits = master.value.defined() && master.value.sizes() == param.sizes() &&
                     master.value.device() == param.device() && (master.value.dtype() == kShort) == split;
   if (fits && master.version == param.impl().data_version()) return &master;
@@ -136,9 +140,7 @@ void Optimizer::set_master(const Tensor& param, const Tensor& value) {
     }
     return;
   }
-  const auto [entry, is_new] = state_holder().masters_.try_emplace(&param.impl());
-  if (is_new) state_holder().keep_alive(param);
-  Master& master = entry->second;
+  Master& master = state_holder().entry_of(param);
   if (split) {
     master.value = split_into(param, value);
     master.given = param.detach().clone();

@@ -294,6 +294,8 @@ class Optimizer {
   };
   /// Whether this optimizer keeps a master of `param`.
   bool has_master(const Tensor& param) const;
+  /// Returns the entry of `param` in masters_; a new one keeps `param` alive.
+  Master& entry_of(const Tensor& param) const;
   /// Returns the master of `param`, after applying changes of the parameter to it; null if it has none.
   Master* current_master(const Tensor& param) const;
 
