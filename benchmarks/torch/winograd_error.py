@@ -36,11 +36,37 @@ def errors(points, results, terms):
             exact[:, i, j] = (d[:, :, i:i + terms, j:j + terms].astype(float) * g).sum(axis=(1, 2, 3))
             for term in products.reshape(TILES, -1).T:
                 direct[:, i, j] += term
+    return relative(y, direct, exact)
+
+
+def transposed_errors(points, results, terms):
+    """Of the gradient of a tile's inputs by the transposed formula."""
+    random = np.random.default_rng(0)
+    gy = random.standard_normal((TILES, CHANNELS, results, results)).astype(np.float32)
+    g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
+    a, g_matrix, b = balanced(*transforms(points, results, terms))
+    u, v = g_matrix @ g @ g_matrix.T, a.T @ gy @ a
+    sums = np.zeros((TILES, SIDE, SIDE), np.float32)
+    for c in range(CHANNELS):
+        sums += u[:, c] * v[:, c]
+    d = b.T @ sums @ b
+    exact, direct = np.zeros(d.shape), np.zeros(d.shape, np.float32)
+    for c in range(CHANNELS):
+        for i in range(results):
+            for j in range(results):
+                slope = gy[:, c, i:i + 1, j:j + 1]
+                exact[:, i:i + terms, j:j + terms] += slope.astype(float) * g[:, c]
+                direct[:, i:i + terms, j:j + terms] += slope * g[:, c]
+    return relative(d, direct, exact)
+
+
+def relative(y, direct, exact):
     rms = lambda x: np.sqrt((x ** 2).mean())
     return rms(y - exact) / rms(direct - exact), rms(y - exact) / rms(exact)
 
 
 for kernel in (3, 5):
     for name, points in CHOICES.items():
-        ratio, relative = errors(points, SIDE + 1 - kernel, kernel)
-        print(f"{kernel}x{kernel}, points {name}: {ratio:.1f} times direct sums, {relative:.1e} of the results")
+        for what, function in (("", errors), (", transposed", transposed_errors)):
+            ratio, of_results = function(points, SIDE + 1 - kernel, kernel)
+            print(f"{kernel}x{kernel}{what}, points {name}: {ratio:.1f} times direct sums, {of_results:.1e} of the results")

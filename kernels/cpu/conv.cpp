@@ -1,5 +1,5 @@
 // Convolution of two and three dimensions and its gradients.
-// Contract: 3 x 3 and 5 x 5 kernels over many channels run in winograd.cpp. Otherwise, f32, f16 and bf16 are convolved
+// Contract: 3 x 3 and 5 x 5 kernels over many channels run in winograd/. Otherwise, f32, f16 and bf16 are convolved
 // by the library of products.h with f32 sums and rounded once, after the bias. A dtype without fast instructions on
 // this processor is widened to f32 first. f64, and calls that the library refuses even in f32, run in f64 in
 // conv_loops.cpp. relu is a separate pass over the rounded result, which gives the same bits; oneDNN's relu would turn
@@ -127,7 +127,7 @@ void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& 
 
 void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p) {
   if (gx.numel() == 0) return;
-  if (winograd::pays(gx, gy, weight, p)) return winograd::conv_backward_input(gx, gy, weight, p);
+  if (winograd::backward_input_pays(gx, gy, weight, p)) return winograd::conv_backward_input(gx, gy, weight, p);
   if (run_backward_input_as_forward(gx, gy, weight, p)) return;
   const bool done = try_dtypes(gy.dtype(), [&](DType dtype) {
     const Tensor g = channels_last(gy, dtype), w = dense(weight, dtype);

@@ -10,10 +10,12 @@
 
 namespace tandem::cpu::winograd {
 
-/// Whether the method applies to a convolution of x to y, or of its gradient from gy to gx, and is faster than a direct
+/// Whether the method applies to a convolution of x to y and its gradient of the weights, and is faster than a direct
 /// one on this processor. It applies to images, kernels of 3 x 3 or 5 x 5, strides, dilations and groups of 1, and not
 /// to f64. TANDEM_WINOGRAD=0 in the environment turns it off.
 bool pays(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p);
+/// The same for the gradient of the inputs.
+bool backward_input_pays(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p);
 
 /// Where the method applies. Layouts are arbitrary; channels-last tensors are not copied. `bias` may be undefined.
 void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/winograd/cost.h"
 #include "kernels/kernels_under_test.h"
 #include "kernels/layouts.h"
 #include "support/simd_levels.h"
@@ -43,7 +44,10 @@ const Shape kShapes[] = {
     {"5x5", 2, 18, 40, 9, 8, 2, 2, 5},
     {"5x5 without padding", 1, 16, 16, 5, 12, 0, 0, 5},
     {"5x5, many tiles and channels", 1, 80, 72, 20, 24, 1, 3, 5},
+    {"fewer tiles of gy than of gx", 5, 24, 40, 12, 11, 0, 0, 5},
+    {"the same, of 3x3", 4, 33, 18, 6, 10, 0, 0},
 };
+const Shape &kPadded = kShapes[1], &kShrinking = kShapes[13];
 
 /// Operands and results of one shape.
 struct Call {
@@ -103,8 +107,10 @@ TEST_P(Winograd, LayoutsAndTypes) {
   for (const DType dtype : {kFloat, kHalf, kBFloat16}) {
     for (const MemoryLayout layout :
          {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::sliced, MemoryLayout::transposed}) {
-      check(kShapes[1], dtype, dtype, layout);
-      check(kShapes[1], dtype, kFloat, layout);
+      for (const Shape& s : {kPadded, kShrinking}) {
+        check(s, dtype, dtype, layout);
+        check(s, dtype, kFloat, layout);
+      }
     }
   }
 }
@@ -131,17 +137,26 @@ double root_mean_square(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size()));
 }
 
+/// The root mean square of the error of `result`, relative to that of `expected`.
+double error(const Tensor& result, const Tensor& expected) {
+  std::vector<double> errors = read(result);
+  const std::vector<double> exact = read(expected);
+  for (size_t i = 0; i < errors.size(); ++i) errors[i] -= exact[i];
+  return root_mean_square(errors) / root_mean_square(exact);
+}
+
 // Sums in f32 of 64 channels, in order, have an error of 4.4e-7; the points 0, 1, -1, 2, -2 would give 1.6e-6.
 TEST_P(Winograd, ErrorIsCloseToThatOfDirectSums) {
-  for (const Shape& s : {Shape{"", 2, 64, 32, 16, 16, 1, 1}, Shape{"", 2, 64, 32, 16, 16, 2, 2, 5}}) {
+  for (const Shape& s : {Shape{"", 2, 64, 64, 16, 16, 1, 1}, Shape{"", 2, 64, 64, 16, 16, 2, 2, 5},
+                         Shape{"", 2, 64, 64, 6, 6, 0, 0}, Shape{"", 2, 64, 64, 12, 12, 0, 0, 5}}) {
     const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
     call.run();
-    const Tensor y = unwritten(call.y.sizes(), kDouble);
-    under_test().conv(y, in_f64(call.x), in_f64(call.weight), in_f64(call.bias), call.p, Activation::none);
-    std::vector<double> errors = read(call.y);
-    const std::vector<double> expected = read(y);
-    for (size_t i = 0; i < errors.size(); ++i) errors[i] -= expected[i];
-    EXPECT_LT(root_mean_square(errors), 1e-6 * root_mean_square(expected)) << s.kernel;
+    const Tensor y = unwritten(call.y.sizes(), kDouble), gx = unwritten(call.x.sizes(), kDouble);
+    const Tensor weight = in_f64(call.weight);
+    under_test().conv(y, in_f64(call.x), weight, in_f64(call.bias), call.p, Activation::none);
+    under_test().conv_backward_input(gx, in_f64(call.gy), weight, call.p);
+    EXPECT_LT(error(call.y, y), 1e-6) << s.kernel << " " << s.padding_h;
+    EXPECT_LT(error(call.gx, gx), 1e-6) << s.kernel << " " << s.padding_h;
   }
 }
 
@@ -166,6 +181,38 @@ TEST_P(Winograd, NonFiniteValuesStay) {
     }
     for (int64_t tap = 0; tap < 9; ++tap) EXPECT_FALSE(std::isfinite(read(call.gweight)[tap])) << tap;
   }
+}
+
+TEST_P(Winograd, NonFiniteValuesStayInTheTransposedFormula) {
+  const Shape& s = kShrinking;
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+    const Tensor& gy = call.gy;
+    const int64_t row = 4, column = 3;
+    under_test().fill(make_view(gy, {1}, {1}, gy.storage_offset() + row * gy.stride(2) + column * gy.stride(3)), bad);
+    call.run();
+    const std::vector<double> values = read(call.gx);
+    for (int64_t i = 0; i < call.gx.numel(); ++i) {
+      const int64_t h = i / s.width % s.height, w = i % s.width, image = i / (s.inputs * s.width * s.height);
+      const bool reached = h >= row && h < row + s.kernel && w >= column && w < column + s.kernel;
+      if (image == 0 && !reached) continue;
+      EXPECT_EQ(std::isfinite(values[i]), image > 0) << i;
+    }
+  }
+}
+
+TEST(WinogradChoice, TheTransposedFormulaHasFewerTilesWithoutPadding) {
+  const auto is_transposed = [](const Shape& s) {
+    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+    return winograd::transposed_is_faster(call.gx, call.gy, call.weight);
+  };
+  EXPECT_TRUE(is_transposed(kShrinking));
+  EXPECT_TRUE(is_transposed(kShapes[14]));
+  EXPECT_FALSE(is_transposed(kPadded));
+  EXPECT_FALSE(is_transposed(kShapes[0]));
+  const Call few({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
+  EXPECT_TRUE(winograd::backward_input_pays(few.gx, few.gy, few.weight, few.p));
+  EXPECT_FALSE(winograd::pays(few.gx, few.gy, few.weight, few.p)) << "with as many tiles as gx needs";
 }
 
 TEST(WinogradChoice, ManyChannelsOfSmallKernels) {

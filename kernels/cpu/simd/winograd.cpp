@@ -78,6 +78,20 @@ TANDEM_MATH void transform_result(const V (&m)[kSide], V (&y)[M]) {
   y[M - 1] += m[5];
 }
 
+/// d = B D m, for the gradient of the inputs
+TANDEM_MATH void transform_to_data(const V (&m)[kSide], V (&d)[kSide]) {
+  constexpr float kAtA = 2 * kA2 * (kA2 - kB2), kAtB = 2 * kB2 * (kB2 - kA2);  // D: N'(point)
+  const V a_even = kAtA * (m[1] + m[2]), a_odd = kAtA * kA * (m[1] - m[2]);
+  const V b_even = kAtB * (m[3] + m[4]), b_odd = kAtB * kB * (m[3] - m[4]);
+  const V zero = kA2 * kB2 * m[0];
+  d[0] = kA2 * kB2 * zero;
+  d[1] = kA2 * kB2 * m[5] - kB2 * a_odd - kA2 * b_odd;
+  d[2] = -(kA2 + kB2) * zero - kB2 * a_even - kA2 * b_even;
+  d[3] = a_odd + b_odd - (kA2 + kB2) * m[5];
+  d[4] = zero + a_even + b_even;
+  d[5] = m[5];
+}
+
 // ---- two dimensions
 
 /// write(i, j, y_ij) for y = T x T^T, x_ij = read(i, j) and the transform T of From to To values.
@@ -209,6 +223,24 @@ void result(typename Type::Pixel* const* y, const WinogradPlace& m, const float*
   for (; c < channels; c += kWidth) points_to_channels<Type, M, false>(y, m, bias, c, channels);
 }
 
+template <bool kAll>
+TANDEM_MATH void add_points_to_channels(float* const* pixels, const WinogradPlace& m, int64_t c, int64_t channels) {
+  const float* const at = channels_at(m, c);
+  transform_both<kSide, kSide>(
+      [&](int i, int j) __attribute__((always_inline)) { return load(at + (i * kSide + j) * m.point); },
+      TANDEM_TRANSFORM(kSide, kSide, transform_to_data),
+      [&](int i, int j, V d) __attribute__((always_inline)) {
+        float* const pixel = pixels[i * kSide + j];
+        write_channels<F32, kAll>(pixel, read_channels<F32, kAll>(pixel, c, channels) + d, c, channels);
+      });
+}
+
+void add_data(float* const* pixels, const WinogradPlace& m, int64_t channels) {
+  int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth) add_points_to_channels<true>(pixels, m, c, channels);
+  for (; c < channels; c += kWidth) add_points_to_channels<false>(pixels, m, c, channels);
+}
+
 template <class Type>
 constexpr WinogradTable<typename Type::Pixel> kTable = {
     data<Type>,
@@ -217,6 +249,6 @@ constexpr WinogradTable<typename Type::Pixel> kTable = {
 
 }  // namespace
 
-const WinogradTables winograd_tables = {kTable<F32>, kTable<Half<F16>>, kTable<Half<BF16>>};
+const WinogradTables winograd_tables = {kTable<F32>, kTable<Half<F16>>, kTable<Half<BF16>>, add_data};
 
 }  // namespace tandem::cpu::TANDEM_SIMD
