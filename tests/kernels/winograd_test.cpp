@@ -44,8 +44,9 @@ const Shape kShapes[] = {
     {"5x5", 2, 18, 40, 9, 8, 2, 2, 5},
     {"5x5 without padding", 1, 16, 16, 5, 12, 0, 0, 5},
     {"5x5, many tiles and channels", 1, 80, 72, 20, 24, 1, 3, 5},
-    {"fewer tiles of gy than of gx", 5, 24, 40, 12, 11, 0, 0, 5},
-    {"the same, of 3x3", 4, 33, 18, 6, 10, 0, 0},
+    {"fewer tiles of gy than of gx", 17, 17, 20, 8, 9, 0, 0, 5},
+    {"the same, and more channels than tiles", 16, 33, 18, 6, 10, 0, 0},
+    {"the same, and more tiles than a slab", 16, 16, 16, 20, 20, 0, 0, 5},
 };
 const Shape &kPadded = kShapes[1], &kShrinking = kShapes[13];
 
@@ -148,7 +149,7 @@ double error(const Tensor& result, const Tensor& expected) {
 // Sums in f32 of 64 channels, in order, have an error of 4.4e-7; the points 0, 1, -1, 2, -2 would give 1.6e-6.
 TEST_P(Winograd, ErrorIsCloseToThatOfDirectSums) {
   for (const Shape& s : {Shape{"", 2, 64, 64, 16, 16, 1, 1}, Shape{"", 2, 64, 64, 16, 16, 2, 2, 5},
-                         Shape{"", 2, 64, 64, 6, 6, 0, 0}, Shape{"", 2, 64, 64, 12, 12, 0, 0, 5}}) {
+                         Shape{"", 16, 16, 64, 6, 6, 0, 0}, Shape{"", 16, 16, 64, 12, 12, 0, 0, 5}}) {
     const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
     call.run();
     const Tensor y = unwritten(call.y.sizes(), kDouble), gx = unwritten(call.x.sizes(), kDouble);
@@ -188,7 +189,7 @@ TEST_P(Winograd, NonFiniteValuesStayInTheTransposedFormula) {
   for (const double bad : {std::nan(""), HUGE_VAL}) {
     const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
     const Tensor& gy = call.gy;
-    const int64_t row = 4, column = 3;
+    const int64_t row = 3, column = 2;
     under_test().fill(make_view(gy, {1}, {1}, gy.storage_offset() + row * gy.stride(2) + column * gy.stride(3)), bad);
     call.run();
     const std::vector<double> values = read(call.gx);
@@ -208,8 +209,9 @@ TEST(WinogradChoice, TheTransposedFormulaHasFewerTilesWithoutPadding) {
   };
   EXPECT_TRUE(is_transposed(kShrinking));
   EXPECT_TRUE(is_transposed(kShapes[14]));
-  EXPECT_FALSE(is_transposed(kPadded));
-  EXPECT_FALSE(is_transposed(kShapes[0]));
+  EXPECT_TRUE(is_transposed(kShapes[15]));
+  EXPECT_FALSE(is_transposed({"padded", 64, 32, 64, 12, 12, 2, 2, 5}));
+  EXPECT_FALSE(is_transposed({"few images", 15, 32, 64, 12, 12, 0, 0, 5}));
   const Call few({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
   EXPECT_TRUE(winograd::backward_input_pays(few.gx, few.gy, few.weight, few.p));
   EXPECT_FALSE(winograd::pays(few.gx, few.gy, few.weight, few.p)) << "with as many tiles as gx needs";

@@ -56,8 +56,7 @@ Slabs::Slabs(const Tiles& tiles, const Weights& weights, int64_t group)
     : tiles_(tiles), weights_(weights), group_(group), width_(padded_to_panels(weights.inputs)) {}
 
 void Slabs::run() const {
-  const bool few_groups = group_ > 1 && tiles_.count / group_ < get_num_threads();
-  if (few_groups || tiles_.count < weights_.outputs) {
+  if (tiles_.count < weights_.outputs) {
     by_columns();
   } else {
     by_tiles();
