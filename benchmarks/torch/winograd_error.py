@@ -19,16 +19,20 @@ def balanced(a, g, b):
     return [m.astype(np.float32) for m in (a, g * factor[:, None], b / factor[:, None])]
 
 
+def channel_sums(u, v):
+    sums = np.zeros((TILES, SIDE, SIDE), np.float32)
+    for c in range(CHANNELS):
+        sums += u[:, c] * v[:, c]
+    return sums
+
+
 def errors(points, results, terms):
     random = np.random.default_rng(0)
     d = random.standard_normal((TILES, CHANNELS, SIDE, SIDE)).astype(np.float32)
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
     a, g_matrix, b = balanced(*transforms(points, results, terms))
     u, v = g_matrix @ g @ g_matrix.T, b @ d @ b.T
-    sums = np.zeros((TILES, SIDE, SIDE), np.float32)
-    for c in range(CHANNELS):
-        sums += u[:, c] * v[:, c]
-    y = a @ sums @ a.T
+    y = a @ channel_sums(u, v) @ a.T
     exact, direct = np.zeros(y.shape), np.zeros(y.shape, np.float32)
     for i in range(results):
         for j in range(results):
@@ -46,10 +50,7 @@ def transposed_errors(points, results, terms):
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
     a, g_matrix, b = balanced(*transforms(points, results, terms))
     u, v = g_matrix @ g @ g_matrix.T, a.T @ gy @ a
-    sums = np.zeros((TILES, SIDE, SIDE), np.float32)
-    for c in range(CHANNELS):
-        sums += u[:, c] * v[:, c]
-    d = b.T @ sums @ b
+    d = b.T @ channel_sums(u, v) @ b
     exact, direct = np.zeros(d.shape), np.zeros(d.shape, np.float32)
     for c in range(CHANNELS):
         for i in range(results):

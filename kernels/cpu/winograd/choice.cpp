@@ -50,8 +50,8 @@ double cost(const Tensor& y, const Tensor& x, const Tensor& weight) {
 }
 
 double transposed_cost(const Tensor& gx, const Tensor& gy, const Tensor& weight) {
-  constexpr int64_t kFewImages = 16;
-  if (gx.size(0) < kFewImages) return std::numeric_limits<double>::infinity();
+  constexpr int64_t kLeastImages = 16;
+  if (gx.size(0) < kLeastImages) return std::numeric_limits<double>::infinity();
   return cost_of_tiles(Tiles(gy, weight.size(2)), gx, gy, 400);
 }
 
