@@ -3,6 +3,7 @@
 #include "tandem/base/checked.h"
 #include "tandem/base/op_scope.h"
 #include "tandem/ops/checks.h"
+#include "tandem/ops/convert.h"
 #include "tandem/ops/pixel_shuffle.h"
 #include "tandem/ops/shape.h"
 
