@@ -7,16 +7,17 @@ CHOICES = {"0, 1, -1, 2, -2": (0, 1, -1, 2, -2), "0, 5/8, -5/8, 3/2, -3/2": (0, 
 CHANNELS, TILES, SIDE = 64, 200, 6
 
 
+def evaluate(points, terms):
+    """The matrix that evaluates polynomials of this many terms at the points and at infinity."""
+    return np.array([[p ** j for j in range(terms)] for p in points] + [[0] * (terms - 1) + [1]], float)
+
+
 def transforms(points, results, terms):
-    """A^T, G and B^T for these points and infinity."""
-    evaluate = lambda n: np.array([[p ** j for j in range(n)] for p in points] + [[0] * (n - 1) + [1]], float)
-    return evaluate(results).T, evaluate(terms), np.linalg.inv(evaluate(SIDE)).T
-
-
-def balanced(a, g, b):
-    """B^T with rows of about 1, by powers of two, which are exact."""
-    factor = 2.0 ** np.round(np.log2(np.abs(b).max(axis=1)))
-    return [m.astype(np.float32) for m in (a, g * factor[:, None], b / factor[:, None])]
+    """A^T, G, B^T, and G for as many terms as there are results; d is the diagonal of D, and A = D G for these."""
+    d = np.array([np.prod([p - q for q in points if q != p]) for p in points] + [1])
+    matrices = (evaluate(points, results).T, evaluate(points, terms) / d[:, None],
+                np.linalg.inv(evaluate(points, SIDE)).T * d[:, None], evaluate(points, results) / d[:, None], d)
+    return [m.astype(np.float32) for m in matrices]
 
 
 def channel_sums(u, v):
@@ -27,10 +28,11 @@ def channel_sums(u, v):
 
 
 def errors(points, results, terms):
+    """Returns the error of a tile's results relative to that of direct sums, and to the results."""
     random = np.random.default_rng(0)
     d = random.standard_normal((TILES, CHANNELS, SIDE, SIDE)).astype(np.float32)
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
-    a, g_matrix, b = balanced(*transforms(points, results, terms))
+    a, g_matrix, b, _, _ = transforms(points, results, terms)
     u, v = g_matrix @ g @ g_matrix.T, b @ d @ b.T
     y = a @ channel_sums(u, v) @ a.T
     exact, direct = np.zeros(y.shape), np.zeros(y.shape, np.float32)
@@ -44,13 +46,13 @@ def errors(points, results, terms):
 
 
 def transposed_errors(points, results, terms):
-    """Of the gradient of a tile's inputs by the transposed formula."""
+    """The same for the gradient of a tile's inputs by the transposed formula."""
     random = np.random.default_rng(0)
     gy = random.standard_normal((TILES, CHANNELS, results, results)).astype(np.float32)
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
-    a, g_matrix, b = balanced(*transforms(points, results, terms))
-    u, v = g_matrix @ g @ g_matrix.T, a.T @ gy @ a
-    d = b.T @ channel_sums(u, v) @ b
+    _, g_matrix, b, gy_matrix, diagonal = transforms(points, results, terms)
+    u, v = g_matrix @ g @ g_matrix.T, gy_matrix @ gy @ gy_matrix.T
+    d = (b.T * diagonal) @ channel_sums(u, v) @ (b.T * diagonal).T
     exact, direct = np.zeros(d.shape), np.zeros(d.shape, np.float32)
     for c in range(CHANNELS):
         for i in range(results):

@@ -103,6 +103,11 @@ const Case kCases[] = {
 int64_t summed(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p, int64_t products) {
   return y.device().is_cpu() && cpu::winograd::pays(y, x, weight, p) ? 4 * products : products;
 }
+/// The same for the gradient of the inputs. By the transposed formula, four or nine tiles overlap.
+int64_t summed_backward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p,
+                        int64_t products) {
+  return gx.device().is_cpu() && cpu::winograd::backward_input_pays(gx, gy, weight, p) ? 16 * products : products;
+}
 
 constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
 
@@ -197,9 +202,21 @@ TEST(Conv, BackwardInput) {
       std::vector<double> expected(static_cast<size_t>(gx.numel()));
       c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
       under_test().conv_backward_input(gx, gy, w, c.p);
-      expect_near(gx, expected, summed(gx, gy, w, c.p, c.o * c.taps()), what);
+      expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), what);
     }
   });
+}
+
+TEST(Conv, BackwardInputOfManyImages) {
+  const Case c = {"", 16, 32, 6, 6, 32, 5, 5, {}};
+  const Tensor gy = noise(c.y_sizes(), kFloat, 1), w = noise(c.w_sizes(), kFloat, 2),
+               gx = unwritten(c.x_sizes(), kFloat);
+  EXPECT_TRUE(gx.device().is_cuda() || cpu::winograd::backward_input_pays(gx, gy, w, c.p));
+  const std::vector<double> gs = read(gy), ws = read(w);
+  std::vector<double> expected(static_cast<size_t>(gx.numel()));
+  c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
+  under_test().conv_backward_input(gx, gy, w, c.p);
+  expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), "16 images");
 }
 
 void check_backward_weight(const Case& c, DType dtype, DType out, MemoryLayout layout, bool weight, bool bias,
@@ -236,7 +253,7 @@ TEST(Conv, ExpandedGradient) {
     const double g = read(one)[0];
     c.for_each_product([&](int64_t, int64_t j, int64_t k) { expected[j] += g * ws[k]; });
     under_test().conv_backward_input(gx, gy, w, c.p);
-    expect_near(gx, expected, summed(gx, gy, w, c.p, c.o * c.taps()), "expanded");
+    expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), "expanded");
   }
 }
 

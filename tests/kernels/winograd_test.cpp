@@ -44,11 +44,24 @@ const Shape kShapes[] = {
     {"5x5", 2, 18, 40, 9, 8, 2, 2, 5},
     {"5x5 without padding", 1, 16, 16, 5, 12, 0, 0, 5},
     {"5x5, many tiles and channels", 1, 80, 72, 20, 24, 1, 3, 5},
-    {"fewer tiles of gy than of gx", 17, 17, 20, 8, 9, 0, 0, 5},
-    {"the same, and more channels than tiles", 16, 33, 18, 6, 10, 0, 0},
-    {"the same, and more tiles than a slab", 16, 16, 16, 20, 20, 0, 0, 5},
 };
-const Shape &kPadded = kShapes[1], &kShrinking = kShapes[13];
+/// gy has fewer tiles than gx, so the transposed formula gives the gradient of the inputs. Its outputs are the layer's
+/// inputs.
+const Shape kTransposedShapes[] = {
+    {"parts of tiles and panels, transposed", 17, 17, 20, 8, 9, 0, 0, 5},
+    {"3x3, transposed", 16, 18, 33, 10, 9, 0, 0},
+    {"padding of the rows, transposed", 16, 17, 20, 9, 9, 1, 0, 5},
+    {"many tiles, transposed", 16, 16, 16, 20, 20, 0, 0, 5},
+    {"many tiles per image, transposed", 16, 16, 16, 24, 24, 0, 0, 5},
+    {"many tiles and outputs, transposed", 16, 80, 16, 10, 10, 0, 0, 5},
+    {"more outputs than tiles, transposed", 16, 130, 18, 6, 6, 0, 0},
+};
+
+std::vector<Shape> all_shapes() {
+  std::vector<Shape> shapes(std::begin(kShapes), std::end(kShapes));
+  shapes.insert(shapes.end(), std::begin(kTransposedShapes), std::end(kTransposedShapes));
+  return shapes;
+}
 
 /// Operands and results of one shape.
 struct Call {
@@ -67,9 +80,11 @@ struct Call {
     y = unwritten(results, dtype, layout);
     gx = unwritten(x.sizes(), dtype, layout);
     gweight = unwritten(weight.sizes(), out, layout);
-    // Each result is the sum of the products of a tile, of which there are 36 per pair of channels.
-    const int64_t tile = (7 - s.kernel) * (7 - s.kernel);
-    products = std::max({36 * s.inputs, 36 * s.outputs, 36 * gy.numel() / s.outputs / tile + 36});
+    // Each result is the sum of the products of a tile, of which there are 36 per pair of channels; by the transposed
+    // formula, of the tiles that overlap.
+    const int64_t step = 7 - s.kernel, overlapping = (6 + step - 1) / step;
+    products = std::max(
+        {36 * s.inputs, 36 * s.outputs * overlapping * overlapping, 36 * gy.numel() / s.outputs / (step * step) + 36});
   }
 
   void run() const {
@@ -101,14 +116,14 @@ void check(const Shape& s, DType dtype, DType out, MemoryLayout layout) {
 }
 
 TEST_P(Winograd, MatchesDirectConvolutions) {
-  for (const Shape& s : kShapes) check(s, kFloat, kFloat, MemoryLayout::channels_last);
+  for (const Shape& s : all_shapes()) check(s, kFloat, kFloat, MemoryLayout::channels_last);
 }
 
 TEST_P(Winograd, LayoutsAndTypes) {
   for (const DType dtype : {kFloat, kHalf, kBFloat16}) {
     for (const MemoryLayout layout :
          {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::sliced, MemoryLayout::transposed}) {
-      for (const Shape& s : {kPadded, kShrinking}) {
+      for (const Shape& s : {kShapes[1], kTransposedShapes[0]}) {
         check(s, dtype, dtype, layout);
         check(s, dtype, kFloat, layout);
       }
@@ -118,7 +133,7 @@ TEST_P(Winograd, LayoutsAndTypes) {
 
 TEST_P(Winograd, DoesNotDependOnTheNumberOfThreads) {
   const int threads = get_num_threads();
-  for (const Shape& s : kShapes) {
+  for (const Shape& s : all_shapes()) {
     std::vector<std::vector<double>> first;
     for (const int count : {1, 2, 3}) {
       set_num_threads(count);
@@ -185,19 +200,20 @@ TEST_P(Winograd, NonFiniteValuesStay) {
 }
 
 TEST_P(Winograd, NonFiniteValuesStayInTheTransposedFormula) {
-  const Shape& s = kShrinking;
-  for (const double bad : {std::nan(""), HUGE_VAL}) {
-    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
-    const Tensor& gy = call.gy;
-    const int64_t row = 3, column = 2;
-    under_test().fill(make_view(gy, {1}, {1}, gy.storage_offset() + row * gy.stride(2) + column * gy.stride(3)), bad);
-    call.run();
-    const std::vector<double> values = read(call.gx);
-    for (int64_t i = 0; i < call.gx.numel(); ++i) {
-      const int64_t h = i / s.width % s.height, w = i % s.width, image = i / (s.inputs * s.width * s.height);
-      const bool reached = h >= row && h < row + s.kernel && w >= column && w < column + s.kernel;
-      if (image == 0 && !reached) continue;
-      EXPECT_EQ(std::isfinite(values[i]), image > 0) << i;
+  for (const Shape& s : {kTransposedShapes[0], kTransposedShapes[1]}) {
+    for (const double bad : {std::nan(""), HUGE_VAL}) {
+      const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+      const Tensor& gy = call.gy;
+      const int64_t row = 3, column = 2;
+      under_test().fill(make_view(gy, {1}, {1}, gy.storage_offset() + row * gy.stride(2) + column * gy.stride(3)), bad);
+      call.run();
+      const std::vector<double> values = read(call.gx);
+      for (int64_t i = 0; i < call.gx.numel(); ++i) {
+        const int64_t h = i / s.width % s.height, w = i % s.width, image = i / (s.inputs * s.width * s.height);
+        const bool reached = h >= row && h < row + s.kernel && w >= column && w < column + s.kernel;
+        if (image == 0 && !reached) continue;
+        EXPECT_EQ(std::isfinite(values[i]), image > 0) << s.what << " " << i;
+      }
     }
   }
 }
@@ -207,14 +223,12 @@ TEST(WinogradChoice, TheTransposedFormulaHasFewerTilesWithoutPadding) {
     const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
     return winograd::transposed_is_faster(call.gx, call.gy, call.weight);
   };
-  EXPECT_TRUE(is_transposed(kShrinking));
-  EXPECT_TRUE(is_transposed(kShapes[14]));
-  EXPECT_TRUE(is_transposed(kShapes[15]));
+  for (const Shape& s : kTransposedShapes) EXPECT_TRUE(is_transposed(s)) << s.what;
   EXPECT_FALSE(is_transposed({"padded", 64, 32, 64, 12, 12, 2, 2, 5}));
   EXPECT_FALSE(is_transposed({"few images", 15, 32, 64, 12, 12, 0, 0, 5}));
-  const Call few({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
-  EXPECT_TRUE(winograd::backward_input_pays(few.gx, few.gy, few.weight, few.p));
-  EXPECT_FALSE(winograd::pays(few.gx, few.gy, few.weight, few.p)) << "with as many tiles as gx needs";
+  const Call call({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
+  EXPECT_TRUE(winograd::backward_input_pays(call.gx, call.gy, call.weight, call.p));
+  EXPECT_FALSE(winograd::pays(call.gx, call.gy, call.weight, call.p)) << "with as many tiles as gx needs";
 }
 
 TEST(WinogradChoice, ManyChannelsOfSmallKernels) {

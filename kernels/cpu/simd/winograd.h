@@ -12,11 +12,11 @@
 //
 //   gd = B [(G g) * (A gy)],   A = D G for M terms and a diagonal matrix D,
 //
-// of which the sum over all tiles is taken where they overlap. In two dimensions, each transform is applied to the rows
-// and then to the columns. These points have exact coefficients and a small error: with random data, the root mean
-// square of the error in f32 is 1.6 times that of direct sums for 3 x 3 kernels and 1.2 times for 5 x 5 (with the usual
-// 0, 1, -1, 2, -2: 3.7 and 2.7; benchmarks/torch/winograd_error.py). Relative to the results, the error of the
-// transposed formula is the same.
+// and overlapping results of tiles are added. D has N'(p) at a point p, for N(p) = p (p^2 - 25/64) (p^2 - 9/4), and 1
+// at infinity. In two dimensions, each transform is applied to the rows and then to the columns. These points have
+// exact coefficients and a small error: with random data, the root mean square of the error in f32 is 1.8 times that of
+// direct sums for 3 x 3 kernels and 1.2 times for 5 x 5 (with the usual 0, 1, -1, 2, -2: 3.6 and 3.0;
+// benchmarks/torch/winograd_error.py). Relative to the results, the error of the transposed formula is about the same.
 // Source: Lavin and Gray, "Fast algorithms for convolutional neural networks" (2015); choice of points: Barabasz et
 // al., "Error analysis and improving the accuracy of Winograd convolution for deep neural networks" (2018).
 #include "kernels/cpu/simd/dispatch.h"

@@ -70,7 +70,7 @@ class TransposedConvolution : public Slabs {
 void conv(const Tensor& y, const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvParams& p) {
   const Tensor out = channels_last_result(y, y.dtype()), offset = contiguous(bias, kFloat);
   const Tiles tiles(y, weight.size(2));
-  const Weights weights(weight, Kernels::forward);
+  const Weights weights(weight, WeightUse::forward);
   Convolution(out, channels_last(x, x.dtype()), tiles, weights, offset, {p.padding[0], p.padding[1]}).run();
   deliver(y, out);
 }
@@ -82,13 +82,13 @@ void conv_backward_input(const Tensor& gx, const Tensor& gy, const Tensor& weigh
     const Tensor in = channels_last_result(gx, kFloat);
     fill(in, 0);
     const Tiles tiles(gy, side);
-    const Weights weights(weight, Kernels::swapped);
+    const Weights weights(weight, WeightUse::swapped);
     TransposedConvolution(in, slopes, tiles, weights, {p.padding[0], p.padding[1]}).run();
     return deliver(gx, in);
   }
   const Tensor in = channels_last_result(gx, gx.dtype());
   const Tiles tiles(gx, side);
-  const Weights weights(weight, Kernels::turned);
+  const Weights weights(weight, WeightUse::turned);
   Convolution(in, slopes, tiles, weights, Tensor(), {side - 1 - p.padding[0], side - 1 - p.padding[1]}).run();
   deliver(gx, in);
 }

@@ -23,7 +23,7 @@ void weights_to_points(const Points& points, const Weights& weights, int64_t fir
     for (int64_t i = begin; i < end; ++i) {
       const int64_t panel = i / parts * kPanel, output = first + panel, columns = std::min(kPanel, count - panel);
       const int64_t input = i % parts * kRows, rows = std::min(kRows, inputs - input);
-      if (weights.use == Kernels::forward) {
+      if (weights.use == WeightUse::forward) {
         pack_transposed(packed.data(), values + (output * inputs + input) * taps, inputs * taps, columns, rows * taps);
       } else {
         for (int64_t row = 0; row < rows; ++row) {
@@ -34,7 +34,7 @@ void weights_to_points(const Points& points, const Weights& weights, int64_t fir
       for (int64_t row = 0; row < rows; ++row) {
         const float* g[kMaxTaps];
         for (int64_t tap = 0; tap < taps; ++tap) {
-          const int64_t from = weights.use == Kernels::turned ? taps - 1 - tap : tap;
+          const int64_t from = weights.use == WeightUse::turned ? taps - 1 - tap : tap;
           g[tap] = packed.data() + (row * taps + from) * kPanel;
         }
         transform(points.at(panel * inputs + (input + row) * kPanel), g, kPanel);
@@ -45,10 +45,10 @@ void weights_to_points(const Points& points, const Weights& weights, int64_t fir
 
 }  // namespace
 
-Weights::Weights(const Tensor& w, Kernels use)
+Weights::Weights(const Tensor& w, WeightUse use)
     : values(contiguous(w, kFloat)),
-      outputs(w.size(use == Kernels::forward ? 0 : 1)),
-      inputs(w.size(use == Kernels::forward ? 1 : 0)),
+      outputs(w.size(use == WeightUse::forward ? 0 : 1)),
+      inputs(w.size(use == WeightUse::forward ? 1 : 0)),
       side(w.size(2)),
       use(use) {}
 

@@ -6,25 +6,27 @@
 namespace tandem::cpu::winograd {
 
 /// How a convolution uses the weights [a, b, side, side] of its layer.
-enum class Kernels {
+enum class WeightUse {
   forward,  ///< a outputs of b inputs
   swapped,  ///< b outputs of a inputs
-  turned    ///< the same, rotated by 180 degrees
+  turned    ///< as swapped, with kernels rotated by 180 degrees
 };
 
 /// The weights of a convolution as contiguous f32, and its channels.
 struct Weights {
-  Weights(const Tensor& w, Kernels use);
+  Weights(const Tensor& w, WeightUse use);
   Tensor values;
   int64_t outputs, inputs, side;
-  Kernels use;
+  WeightUse use;
 };
 
 /// The smaller one of the two operands of the products, the points of all weights or of all tiles, is computed first,
 /// by all threads. Then each thread makes a part of the other, and the results that depend on it.
 class Slabs {
  public:
-  /// A thread computes whole groups of `group` tiles, one after the other, or all tiles of some outputs.
+  /// A thread computes whole groups of `group` tiles in order, or all tiles of some outputs in order, so the results of
+  /// tiles may overlap within a group. The number of tiles is a multiple of `group`. `tiles` and `weights` must outlive
+  /// this object.
   Slabs(const Tiles& tiles, const Weights& weights, int64_t group);
   virtual ~Slabs() = default;
   void run() const;
