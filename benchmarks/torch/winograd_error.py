@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""Prints the error of Winograd's convolution in f32 for several choices of points (kernels/cpu/simd/winograd.h): the root
-mean square of the error of a sum over 64 channels of random values, relative to that of direct f32 sums in order."""
+"""Prints the error of Winograd's convolution in f32, and of the gradient of its inputs by the transposed formula, for
+several choices of points (kernels/cpu/simd/winograd.h): the root mean square of the error of a sum over 64 channels of
+random values, relative to that of direct f32 sums in order."""
 import numpy as np
 
 CHOICES = {"0, 1, -1, 2, -2": (0, 1, -1, 2, -2), "0, 5/8, -5/8, 3/2, -3/2": (0, 0.625, -0.625, 1.5, -1.5)}
 CHANNELS, TILES, SIDE = 64, 200, 6
 
 
-def evaluate(points, terms):
-    """The matrix that evaluates polynomials of this many terms at the points and at infinity."""
-    return np.array([[p ** j for j in range(terms)] for p in points] + [[0] * (terms - 1) + [1]], float)
+def diagonal(points):
+    """Returns the matrix D."""
+    return np.diag([np.prod([p - q for q in points if q != p]) for p in points] + [1]).astype(np.float32)
 
 
 def transforms(points, results, terms):
-    """A^T, G, B^T, and G for as many terms as there are results; d is the diagonal of D, and A = D G for these."""
-    d = np.array([np.prod([p - q for q in points if q != p]) for p in points] + [1])
-    matrices = (evaluate(points, results).T, evaluate(points, terms) / d[:, None],
-                np.linalg.inv(evaluate(points, SIDE)).T * d[:, None], evaluate(points, results) / d[:, None], d)
+    """Returns A^T, G and B^T for these points and infinity."""
+    evaluate = lambda n: np.array([[p ** j for j in range(n)] for p in points] + [[0] * (n - 1) + [1]], float)
+    d = diagonal(points)
+    matrices = evaluate(results).T, np.linalg.inv(d) @ evaluate(terms), d @ np.linalg.inv(evaluate(SIDE)).T
     return [m.astype(np.float32) for m in matrices]
 
 
@@ -32,7 +33,7 @@ def errors(points, results, terms):
     random = np.random.default_rng(0)
     d = random.standard_normal((TILES, CHANNELS, SIDE, SIDE)).astype(np.float32)
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
-    a, g_matrix, b, _, _ = transforms(points, results, terms)
+    a, g_matrix, b = transforms(points, results, terms)
     u, v = g_matrix @ g @ g_matrix.T, b @ d @ b.T
     y = a @ channel_sums(u, v) @ a.T
     exact, direct = np.zeros(y.shape), np.zeros(y.shape, np.float32)
@@ -50,9 +51,11 @@ def transposed_errors(points, results, terms):
     random = np.random.default_rng(0)
     gy = random.standard_normal((TILES, CHANNELS, results, results)).astype(np.float32)
     g = random.standard_normal((TILES, CHANNELS, terms, terms)).astype(np.float32)
-    _, g_matrix, b, gy_matrix, diagonal = transforms(points, results, terms)
+    _, g_matrix, b = transforms(points, results, terms)
+    _, gy_matrix, _ = transforms(points, terms, results)
     u, v = g_matrix @ g @ g_matrix.T, gy_matrix @ gy @ gy_matrix.T
-    d = (b.T * diagonal) @ channel_sums(u, v) @ (b.T * diagonal).T
+    to_data = b.T @ diagonal(points)
+    d = to_data @ channel_sums(u, v) @ to_data.T
     exact, direct = np.zeros(d.shape), np.zeros(d.shape, np.float32)
     for c in range(CHANNELS):
         for i in range(results):

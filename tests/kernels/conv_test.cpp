@@ -98,15 +98,14 @@ const Case kCases[] = {
     {"depthwise volume", 1, 4, 3, 4, 4, 2, 2, {.groups = 4}, 3, 2},
 };
 
+using Pays = bool(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p);
+
 /// The number of products in a sum of `products` of a convolution of x to y. By Winograd's method
-/// (kernels/cpu/winograd.h), each result is a sum over a tile, of at most four times as many.
-int64_t summed(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p, int64_t products) {
-  return y.device().is_cpu() && cpu::winograd::pays(y, x, weight, p) ? 4 * products : products;
-}
-/// The same for the gradient of the inputs. By the transposed formula, four or nine tiles overlap.
-int64_t summed_backward(const Tensor& gx, const Tensor& gy, const Tensor& weight, const ConvParams& p,
-                        int64_t products) {
-  return gx.device().is_cpu() && cpu::winograd::backward_input_pays(gx, gy, weight, p) ? 16 * products : products;
+/// (kernels/cpu/winograd.h), if it pays, each result is a sum over a tile, of at most four times as many; gradients by
+/// the transposed formula are held to the same bound.
+int64_t summed(const Tensor& y, const Tensor& x, const Tensor& weight, const ConvParams& p, int64_t products,
+               Pays pays = cpu::winograd::pays) {
+  return y.device().is_cpu() && pays(y, x, weight, p) ? 4 * products : products;
 }
 
 constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
@@ -193,30 +192,30 @@ TEST(Conv, WithoutBias) {
   }
 }
 
-TEST(Conv, BackwardInput) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
-    const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
-    const std::vector<double> gs = read(gy), ws = read(w);
-    for (MemoryLayout layout_x : kLayouts) {
-      const Tensor gx = unwritten(c.x_sizes(), dtype, layout_x);
-      std::vector<double> expected(static_cast<size_t>(gx.numel()));
-      c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
-      under_test().conv_backward_input(gx, gy, w, c.p);
-      expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), what);
-    }
-  });
-}
-
-TEST(Conv, BackwardInputOfManyImages) {
-  const Case c = {"", 16, 32, 6, 6, 32, 5, 5, {}};
-  const Tensor gy = noise(c.y_sizes(), kFloat, 1), w = noise(c.w_sizes(), kFloat, 2),
-               gx = unwritten(c.x_sizes(), kFloat);
-  EXPECT_TRUE(gx.device().is_cuda() || cpu::winograd::backward_input_pays(gx, gy, w, c.p));
+void check_backward_input(const Case& c, const Tensor& gy, DType dtype, MemoryLayout layout_x,
+                          const std::string& what) {
+  const Tensor w = noise(c.w_sizes(), dtype, 2), gx = unwritten(c.x_sizes(), dtype, layout_x);
   const std::vector<double> gs = read(gy), ws = read(w);
   std::vector<double> expected(static_cast<size_t>(gx.numel()));
   c.for_each_product([&](int64_t i, int64_t j, int64_t k) { expected[j] += gs[i] * ws[k]; });
   under_test().conv_backward_input(gx, gy, w, c.p);
-  expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), "16 images");
+  expect_near(gx, expected, summed(gx, gy, w, c.p, c.o * c.taps(), cpu::winograd::backward_input_pays), what);
+}
+
+TEST(Conv, BackwardInput) {
+  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+    const Tensor gy = noise(c.y_sizes(), dtype, 1, layout);
+    for (MemoryLayout layout_x : kLayouts) check_backward_input(c, gy, dtype, layout_x, what);
+  });
+}
+
+// Enough images for the transposed formula of Winograd's method.
+TEST(Conv, BackwardInputOfManyImages) {
+  const Case c = {"many images", 16, 32, 6, 6, 32, 5, 5, {}};
+  const Tensor gy = noise(c.y_sizes(), kFloat, 1), x = empty(c.x_sizes()), w = empty(c.w_sizes());
+  EXPECT_TRUE(cpu::winograd::backward_input_pays(x, gy, w, c.p));
+  EXPECT_FALSE(cpu::winograd::pays(x, gy, w, c.p));
+  check_backward_input(c, gy, kFloat, MemoryLayout::contiguous, c.what);
 }
 
 void check_backward_weight(const Case& c, DType dtype, DType out, MemoryLayout layout, bool weight, bool bias,
@@ -246,14 +245,8 @@ TEST(Conv, BackwardWeight) {
 TEST(Conv, ExpandedGradient) {
   const Case& c = kCases[1];
   for (DType dtype : kFloatingTypes) {
-    const Tensor one = noise({1, 1, 1, 1}, dtype, 1), gy = make_view(one, c.y_sizes(), {0, 0, 0, 0}, 0);
-    const Tensor w = noise(c.w_sizes(), dtype, 2), gx = unwritten(c.x_sizes(), dtype);
-    std::vector<double> expected(static_cast<size_t>(gx.numel()));
-    const std::vector<double> ws = read(w);
-    const double g = read(one)[0];
-    c.for_each_product([&](int64_t, int64_t j, int64_t k) { expected[j] += g * ws[k]; });
-    under_test().conv_backward_input(gx, gy, w, c.p);
-    expect_near(gx, expected, summed_backward(gx, gy, w, c.p, c.o * c.taps()), "expanded");
+    const Tensor gy = make_view(noise({1, 1, 1, 1}, dtype, 1), c.y_sizes(), {0, 0, 0, 0}, 0);
+    check_backward_input(c, gy, dtype, MemoryLayout::contiguous, "expanded");
   }
 }
 

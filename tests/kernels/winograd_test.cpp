@@ -80,11 +80,10 @@ struct Call {
     y = unwritten(results, dtype, layout);
     gx = unwritten(x.sizes(), dtype, layout);
     gweight = unwritten(weight.sizes(), out, layout);
-    // Each result is the sum of the products of a tile, of which there are 36 per pair of channels; by the transposed
-    // formula, of the tiles that overlap.
-    const int64_t step = 7 - s.kernel, overlapping = (6 + step - 1) / step;
-    products = std::max(
-        {36 * s.inputs, 36 * s.outputs * overlapping * overlapping, 36 * gy.numel() / s.outputs / (step * step) + 36});
+    // Each result is the sum of the products of a tile, of which there are 36 per pair of channels. By the transposed
+    // formula it is a sum over a few tiles, held to the same bound.
+    const int64_t tile = (7 - s.kernel) * (7 - s.kernel);
+    products = std::max({36 * s.inputs, 36 * s.outputs, 36 * gy.numel() / s.outputs / tile + 36});
   }
 
   void run() const {
