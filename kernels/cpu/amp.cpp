@@ -141,7 +141,8 @@ void update_scale(const ScaleUpdateCall& call) {
   *skips = next.skips;
 }
 
-void invert_scale(const Tensor& inverse, const Tensor& scale) {
+void copy_scale(const Tensor& copy, const Tensor& inverse, const Tensor& scale) {
+  *copy.raw<float>() = *scale.raw<float>();
   *inverse.raw<float>() = math::invert_scale(*scale.raw<float>());
 }
 

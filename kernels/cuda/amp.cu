@@ -125,7 +125,10 @@ __global__ void __launch_bounds__(kThreads)
   *skips = next.skips;
 }
 
-__global__ void invert(float* inverse, const float* scale) { *inverse = math::invert_scale(*scale); }
+__global__ void copy_one_scale(float* copy, float* inverse, const float* scale) {
+  *copy = *scale;
+  *inverse = math::invert_scale(*scale);
+}
 
 }  // namespace
 
@@ -148,9 +151,9 @@ void update_scale(const ScaleUpdateCall& call) {
   });
 }
 
-void invert_scale(const Tensor& inverse, const Tensor& scale) {
-  const DeviceGuard on(inverse.device());
-  launch(invert, Launch{dim3(1), dim3(1), 0}, inverse.raw<float>(), scale.raw<float>());
+void copy_scale(const Tensor& copy, const Tensor& inverse, const Tensor& scale) {
+  const DeviceGuard on(scale.device());
+  launch(copy_one_scale, Launch{dim3(1), dim3(1), 0}, copy.raw<float>(), inverse.raw<float>(), scale.raw<float>());
 }
 
 }  // namespace tandem::cuda

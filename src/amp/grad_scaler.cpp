@@ -20,6 +20,11 @@
 #include "tandem/tensor/factories.h"
 
 namespace tandem::amp {
+namespace {
+
+Tensor on_device(const Tensor& t, Device device) { return t.device() == device ? t : t.to(device, true); }
+
+}  // namespace
 
 bool StepResult::skipped() const { return found_inf_.defined() && found_inf_.item<float>() != 0; }
 
@@ -41,10 +46,10 @@ Tensor GradScaler::scale(const Tensor& loss) {
   if (!scale_.defined()) make_state(loss.device());
   // Scaled in f32 for any low dtype: an f16 loss times 65536 would be inf.
   const Tensor wide = loss.dtype() == kDouble ? loss : loss.to(kFloat);
-  const Tensor scaled = mul(wide, scale_.device() == loss.device() ? scale_ : scale_.to(loss.device(), true));
-  // backward() marks the leaves whose gradients it scales. A fixed scale of 1 changes none.
-  const bool is_one = options_.static_scale() && options_.init_scale() == 1;
-  if (const auto node = scaled.grad_fn()) node->scales_loss = !is_one;
+  const autograd::LossScalePtr now = current();
+  const Tensor scaled = mul(wide, on_device(now->factor, loss.device()));
+  // backward() passes it to the leaves. A fixed scale of 1 changes no gradient.
+  if (const auto node = scaled.grad_fn(); node && !is_always_one()) node->loss_scale = now;
   return scaled;
 }
 
@@ -57,15 +62,30 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
   return scaled;
 }
 
+autograd::LossScalePtr GradScaler::current() {
+  const uint64_t capture = current_capture_id();
+  if (current_ && current_capture_ == capture) return current_;
+  // Memory that the graph of a capture writes is not used again by other iterations, nor the reverse.
+  if (current_) earlier_.reset();
+  std::shared_ptr<autograd::LossScale> made = std::move(earlier_);
+  const bool is_free = made && current_capture_ == capture && made.use_count() == 1 &&
+                       autograd::is_solely_owned(made->factor) && autograd::is_solely_owned(made->inverse);
+  if (!is_free) {
+    made = std::make_shared<autograd::LossScale>(autograd::LossScale::Kind::scaled);
+    made->factor = empty({}, scale_.options());
+    made->inverse = empty({}, scale_.options());
+  }
+  backend(scale_).copy_scale(made->factor, made->inverse, scale_);
+  current_ = std::move(made);
+  current_capture_ = capture;
+  return current_;
+}
+
 Tensor GradScaler::inverse_scale() {
   const OpScope op("inverse_scale");
   if (!is_enabled()) return ones({}, kFloat);
   check_scaled();
-  if (!inverse_scale_.defined()) {
-    inverse_scale_ = empty({}, scale_.options());
-    backend(scale_).invert_scale(inverse_scale_, scale_);
-  }
-  return inverse_scale_;
+  return current()->inverse;
 }
 
 Tensor GradScaler::unscale(const Tensor& scaled) {
@@ -73,9 +93,8 @@ Tensor GradScaler::unscale(const Tensor& scaled) {
   if (!scaled.defined() || !is_enabled()) return scaled;
   check_scaled();
   checks::floating("the tensor", scaled);
-  const Tensor factor = inverse_scale();
   return mul(is_reduced_floating_point(scaled.dtype()) ? scaled.to(kFloat) : scaled,
-             factor.device() == scaled.device() ? factor : factor.to(scaled.device(), true));
+             on_device(current()->inverse, scaled.device()));
 }
 
 std::vector<Tensor> GradScaler::unscale(const std::vector<Tensor>& scaled) {
@@ -86,31 +105,25 @@ std::vector<Tensor> GradScaler::unscale(const std::vector<Tensor>& scaled) {
   return unscaled;
 }
 
-GradScaler::Stage GradScaler::stage_of(const optim::Optimizer& optimizer) const {
-  const auto record = records_.find(optimizer.id());
-  return record == records_.end() ? Stage::Ready : record->second.stage;
+GradScaler::OptimizerRecord* GradScaler::record_of(const optim::Optimizer& optimizer) {
+  const auto record =
+      std::find_if(records_.begin(), records_.end(), [&](const OptimizerRecord& r) { return r.id == optimizer.id(); });
+  return record == records_.end() ? nullptr : &*record;
 }
 
-std::vector<Tensor>::iterator GradScaler::put_unscaled_last(const optim::Optimizer& optimizer,
-                                                            std::vector<Tensor>& grads) {
-  if (unscaled_.empty()) return grads.end();
-  std::map<GradientPlace, uint64_t> versions;  // the latest in each place
-  for (const auto& [grad, version] : unscaled_) versions[place_of(grad)] = version;
-  for_each_parameter(optimizer, [&](const Tensor& p) {
-    if (!p.grad().defined()) return;
-    const auto unscaled = versions.find(place_of(p.grad()));
-    if (unscaled != versions.end() && autograd::has_scaled_grad_since(p, unscaled->second)) versions.erase(unscaled);
-  });
-  return std::partition(grads.begin(), grads.end(), [&](const Tensor& g) { return !versions.contains(place_of(g)); });
+GradientContext GradScaler::context(bool is_unscaled) {
+  GradientContext context{scale_.device(), current(), is_always_one(), is_unscaled, {}};
+  for (const auto& [grad, version] : unscaled_) context.places[place_of(grad)] = version;  // the latest in each place
+  return context;
 }
 
-void GradScaler::record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf,
-                        std::vector<Tensor> grads) {
-  records_[optimizer.id()] = {stage, found_inf};
-  for (Tensor& g : grads) {
-    const uint64_t version = g.impl().storage->version();
-    unscaled_.push_back({std::move(g), version});
-  }
+void GradScaler::reserve(size_t gradients) {
+  records_.reserve(records_.size() + 1);
+  unscaled_.reserve(unscaled_.size() + gradients);
+}
+
+void GradScaler::note(const std::vector<Tensor>& grads) noexcept {
+  for (const Tensor& g : grads) unscaled_.push_back({g, g.impl().storage->version()});
 }
 
 void GradScaler::set_process_group(std::shared_ptr<distributed::ProcessGroup> group) {
@@ -125,16 +138,25 @@ void GradScaler::agree(const Tensor& found_inf) const {
   group_->all_reduce_async(found_inf, distributed::ReduceOp::MAX, "found_inf").wait();
 }
 
-void GradScaler::unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads) {
+Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_inf) {
   NoGradGuard no_grad;
-  const Tensor found_inf = zeros({}, scale_.options());
-  const auto shared = put_unscaled_last(optimizer, grads);
-  if (shared != grads.end()) backend(scale_).check_finite({shared, grads.end()}, Tensor(), found_inf);
-  grads.erase(shared, grads.end());
-  if (!grads.empty()) backend(scale_).unscale(grads, inverse_scale(), found_inf);
-  for (const Tensor& g : grads) g.impl().storage->bump_version();
+  const bool again = found_inf.defined();
+  if (!again) widen_gradients(optimizer);
+  const OptimizerGradients sorted = sort_gradients(optimizer, context(again), true);
+  if (again && sorted.scaled.empty()) return found_inf;
+  size_t count = 0;
+  for (const auto& group : sorted.scaled) count += group.grads.size();
+  reserve(count);
+  if (!again) found_inf = zeros({}, scale_.options());
+  if (!again && !sorted.unscaled.empty()) backend(scale_).check_finite(sorted.unscaled, Tensor(), found_inf);
+  for (const auto& [scale, grads] : sorted.scaled) {
+    backend(scale_).unscale(grads, on_device(scale->inverse, scale_.device()), found_inf);
+    for (const Tensor& g : grads) g.impl().storage->bump_version();
+    note(grads);  // now, in case the next group fails
+  }
+  note_unscaled(optimizer);
   agree(found_inf);
-  record(optimizer, Stage::Unscaled, found_inf, std::move(grads));
+  return found_inf;
 }
 
 void GradScaler::unscale_(optim::Optimizer& optimizer) {
@@ -142,13 +164,13 @@ void GradScaler::unscale_(optim::Optimizer& optimizer) {
   if (!is_enabled()) return;
   check_scaled();
   check_iteration();
-  const Stage stage = stage_of(optimizer);
-  TANDEM_CHECK(stage != Stage::Unscaled, StateError,
-               "already called for this optimizer since the last update(); call it once per iteration");
-  TANDEM_CHECK(stage != Stage::Stepped, StateError,
-               "called after step(); call it before step(), or call update() to start a new iteration");
-  widen_gradients(optimizer);
-  unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
+  if (const OptimizerRecord* record = record_of(optimizer)) {
+    TANDEM_CHECK(record->stage != Stage::Unscaled, StateError,
+                 "already called for this optimizer since the last update(); call it once per iteration");
+    TANDEM_THROW(StateError, "called after step(); call it before step(), or call update() to start a new iteration");
+  }
+  const Tensor found_inf = unscale_now(optimizer, {});
+  records_.push_back({optimizer.id(), Stage::Unscaled, found_inf});
 }
 
 Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
@@ -170,7 +192,7 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   for (const Tensor& g : grads) {
     if (is_first(g)) once.push_back(g);
   }
-  if (!once.empty()) backend(scale_).unscale(once, inverse_scale(), found_inf);
+  if (!once.empty()) backend(scale_).unscale(once, current()->inverse, found_inf);
   for (const Tensor& g : once) g.impl().storage->bump_version();
   agree(found_inf);
   other_found_infs_.push_back(found_inf);
@@ -190,12 +212,12 @@ void GradScaler::record_found_inf(const Tensor& found_inf) {
 }
 
 void GradScaler::check_iteration() {
-  const bool begun = has_flags() || inverse_scale_.defined();
+  const bool begun = has_flags();
   const uint64_t capture = current_capture_id();
   if (begun && capture_ == capture) return;
   TANDEM_CHECK(!begun || capture_ != 0, StateError,
                "the capture of a CUDA graph began in the middle of an iteration; call update() before the capture");
-  start_iteration();
+  if (begun) start_iteration();
   capture_ = capture;
 }
 
@@ -235,32 +257,43 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
   check_scaled();
   check_iteration();
   check_skips();
-  TANDEM_CHECK(stage_of(optimizer) != Stage::Stepped, StateError,
+  const OptimizerRecord* record = record_of(optimizer);
+  TANDEM_CHECK(!record || record->stage != Stage::Stepped, StateError,
                "already called for this optimizer since the last update(); call update() once per iteration");
   const bool fused = optimizer.steps_fused();
-  if (stage_of(optimizer) == Stage::Ready) {
-    std::vector<Tensor> grads = gradients_of(optimizer, false, scale_.device());
-    if (fused && put_unscaled_last(optimizer, grads) == grads.end() && !unscaling_rounds(optimizer)) {
-      // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
-      const Tensor found_inf = zeros({}, scale_.options());
-      if (!grads.empty()) backend(scale_).check_finite(grads, inverse_scale(), found_inf);
-      agree(found_inf);
-      optimizer.step(FusedUnscale{.inverse_scale = inverse_scale(), .found_inf = found_inf});
-      detail::postpone_unscale(grads, inverse_scale());
-      record(optimizer, Stage::Stepped, found_inf, std::move(grads));
-      return StepResult(found_inf);
-    }
-    widen_gradients(optimizer);
-    unscale_now(optimizer, gradients_of(optimizer, true, scale_.device()));
+  if (!record && fused && !unscaling_rounds(optimizer)) {
+    if (std::optional<StepResult> result = step_on_scaled(optimizer)) return *std::move(result);
   }
-  OptimizerRecord& unscaled = records_[optimizer.id()];
-  StepResult result(unscaled.found_inf);
+  const Tensor found_inf = unscale_now(optimizer, record ? record->found_inf : Tensor());
+  if (!record) records_.push_back({optimizer.id(), Stage::Unscaled, found_inf});
+  StepResult result(found_inf);
   if (fused) {
-    optimizer.step(FusedUnscale{.inverse_scale = {}, .found_inf = unscaled.found_inf});
+    optimizer.step(FusedUnscale{.inverse_scale = {}, .found_inf = found_inf});
   } else if (!result.skipped()) {
     optimizer.step();
   }
-  unscaled.stage = Stage::Stepped;
+  if (OptimizerRecord* now = record_of(optimizer)) now->stage = Stage::Stepped;
+  return result;
+}
+
+std::optional<StepResult> GradScaler::step_on_scaled(optim::Optimizer& optimizer) {
+  OptimizerGradients sorted = sort_gradients(optimizer, context(false), false);
+  if (sorted.scaled.size() > 1 || !sorted.unscaled.empty()) return {};
+  // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
+  const std::vector<Tensor> grads = sorted.scaled.empty() ? std::vector<Tensor>() : std::move(sorted.scaled[0].grads);
+  const Tensor inverse =
+      on_device(sorted.scaled.empty() ? current()->inverse : sorted.scaled[0].scale->inverse, scale_.device());
+  reserve(grads.size());
+  const Tensor found_inf = zeros({}, scale_.options());
+  if (!grads.empty()) backend(scale_).check_finite(grads, inverse, found_inf);
+  agree(found_inf);
+  StepResult result(found_inf);
+  detail::PostponedUnscale unscale(grads, inverse);
+  optimizer.step(FusedUnscale{.inverse_scale = inverse, .found_inf = found_inf});
+  unscale.start();
+  note(grads);
+  note_unscaled(optimizer);
+  records_.push_back({optimizer.id(), Stage::Stepped, found_inf});
   return result;
 }
 
@@ -274,11 +307,15 @@ StepResult GradScaler::step(optim::Optimizer& optimizer, const optim::Optimizer:
   return StepResult();
 }
 
-void GradScaler::start_iteration() {
+void GradScaler::end_scale() noexcept {
+  if (current_) earlier_ = std::move(current_);
+}
+
+void GradScaler::start_iteration() noexcept {
   records_.clear();
   unscaled_.clear();
   other_found_infs_.clear();
-  inverse_scale_ = Tensor();
+  end_scale();
 }
 
 void GradScaler::update() {
@@ -290,7 +327,7 @@ void GradScaler::update() {
   const auto count = [&](const Tensor& found_inf) {
     call.found_infs.push_back(found_inf.device() == scale_.device() ? found_inf : found_inf.to(scale_.device(), true));
   };
-  for (const auto& [id, record] : records_) count(record.found_inf);
+  for (const OptimizerRecord& record : records_) count(record.found_inf);
   for (const Tensor& found_inf : other_found_infs_) count(found_inf);
   TANDEM_CHECK(!call.found_infs.empty(), StateError,
                "no optimizer was stepped or unscaled since the last update(); call step(optimizer) first");
@@ -309,12 +346,10 @@ void GradScaler::update() {
   if (GraphCapture* capture = current_capture()) {
     call.captured_rule = capture->numbers(3, [rule = rule_](double* to) { std::copy(rule->begin(), rule->end(), to); });
   }
-  // The backward of a scaled loss that has not run yet has saved the scale. The version bump makes it fail rather than
-  // use the new one.
   backend(scale_).update_scale(call);
   scale_.impl().storage->bump_version();
-  watch_skips();
   start_iteration();
+  watch_skips();
 }
 
 }  // namespace tandem::amp

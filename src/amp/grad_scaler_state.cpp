@@ -193,7 +193,7 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
     init_hysteresis_tracker_ = hysteresis;
     init_skips_ = skips;
     if (scale_.defined()) make_state(scale_.device());
-    inverse_scale_ = Tensor();
+    end_scale();
   };
 }
 

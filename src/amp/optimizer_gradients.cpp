@@ -1,5 +1,7 @@
 #include "src/amp/optimizer_gradients.h"
 
+#include <algorithm>
+
 #include "src/amp/modes/for_each_parameter.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
@@ -16,30 +18,84 @@ bool FirstOfItsPlace::operator()(const Tensor& g) {
   return !may_be_shared || seen_.insert(place_of(g)).second;
 }
 
-std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes, Device device) {
-  std::vector<Tensor> grads;
+namespace {
+
+using autograd::GradientScale;
+using autograd::LossScalePtr;
+using Kind = autograd::LossScale::Kind;
+
+void check_gradient(size_t number, const Tensor& p, const Tensor& g, const GradientContext& context, bool writes) {
+  TANDEM_CHECK(
+      is_differentiable(g.dtype()), DTypeError,
+      "the gradient of parameter {} {} is {}; gradients must be floating and not float8: drop it with zero_grad()",
+      number, to_string(p.sizes()), name(g.dtype()));
+  TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
+               "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+               "and let autocast cast them",
+               number, to_string(p.sizes()));
+  TANDEM_CHECK(g.device().type() == context.device.type(), DeviceError,
+               "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, the device of its first "
+               "loss; use one scaler per device type",
+               number, to_string(p.sizes()), g.device().str(), context.device.str());
+  checks::not_expanded("the gradient of parameter", g, number);
+}
+
+/// The scale to divide a gradient by; null: none.
+LossScalePtr divisor_of(size_t number, const Tensor& p, const GradientContext& context) {
+  const GradientScale known = autograd::gradient_scale(p);
+  const bool scaled = known.is(Kind::scaled);
+  TANDEM_CHECK(!known.is(Kind::mixed), StateError,
+               "the gradient of parameter {} {} is a sum of gradients with different scales, added in 16 bits; call "
+               "zero_grad(), and scale all losses of an iteration by one scaler",
+               number, to_string(p.sizes()));
+  const auto place = context.places.find(place_of(p.grad()));
+  const bool divided = place != context.places.end() && !(scaled && known.version > place->second);
+  if (divided || (context.is_unscaled && !scaled)) return nullptr;
+  // A gradient that the program has assigned or written has the current scale, as in PyTorch.
+  const bool written = !known.is_unchanged && !scaled && !(known.is(Kind::plain) && known.is_shared);
+  const bool one = context.is_one && known.is(Kind::plain);
+  if (!known.scale || written || known.is(Kind::zero) || one) return context.current;
+  if (known.is(Kind::unscaled)) return nullptr;
+  TANDEM_CHECK(scaled, StateError,
+               "the gradient of parameter {} {} is of a loss that was not scaled; call scale(loss).backward(), or step "
+               "the optimizer without the scaler",
+               number, to_string(p.sizes()));
+  TANDEM_CHECK(!known.partly_assigned || (known.scale == context.current && !context.is_unscaled), StateError,
+               "the gradient of parameter {} {} is a sum of one that was assigned and one of a scaled loss, with an "
+               "update() or unscale_() in between, so its scale is unknown; assign gradients after them",
+               number, to_string(p.sizes()));
+  return known.scale;
+}
+
+}  // namespace
+
+OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes) {
+  OptimizerGradients sorted;
   FirstOfItsPlace is_first;
   size_t number = 0;
   for_each_parameter(optimizer, [&](const Tensor& p) {
     const Tensor& g = p.grad();
     ++number;
     if (!g.defined()) return;
-    TANDEM_CHECK(
-        is_differentiable(g.dtype()), DTypeError,
-        "the gradient of parameter {} {} is {}; gradients must be floating and not float8: drop it with zero_grad()",
-        number - 1, to_string(p.sizes()), name(g.dtype()));
-    TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
-                 "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
-                 "and let autocast cast them",
-                 number - 1, to_string(p.sizes()));
-    TANDEM_CHECK(g.device().type() == device.type(), DeviceError,
-                 "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, the device of its first "
-                 "loss; use one scaler per device type",
-                 number - 1, to_string(p.sizes()), g.device().str(), device.str());
-    checks::not_expanded("the gradient of parameter", g, number - 1);
-    if (is_first(g)) grads.push_back(g);
+    check_gradient(number - 1, p, g, context, writes);
+    const LossScalePtr scale = divisor_of(number - 1, p, context);
+    if (!is_first(g)) return;
+    if (!scale) {
+      sorted.unscaled.push_back(g);
+      return;
+    }
+    auto group = std::find_if(sorted.scaled.begin(), sorted.scaled.end(),
+                              [&scale](const OptimizerGradients::Group& known) { return known.scale == scale; });
+    if (group == sorted.scaled.end()) group = sorted.scaled.insert(group, {scale, {}});
+    group->grads.push_back(g);
   });
-  return grads;
+  return sorted;
+}
+
+void note_unscaled(const optim::Optimizer& optimizer) {
+  for_each_parameter(optimizer, [](const Tensor& p) {
+    if (p.grad().defined()) autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
+  });
 }
 
 bool unscaling_rounds(const optim::Optimizer& optimizer) {
@@ -59,9 +115,9 @@ bool unscaling_rounds(const optim::Optimizer& optimizer) {
 void widen_gradients(const optim::Optimizer& optimizer) {
   if (optimizer.master_weights() == optim::MasterWeights::none) return;
   for_each_parameter(optimizer, [](const Tensor& p) {
-    Tensor& g = p.mutable_grad();
+    const Tensor& g = p.grad();
     if (g.defined() && is_reduced_floating_point(p.dtype()) && is_reduced_floating_point(g.dtype())) {
-      g = to(g.detach(), kFloat);
+      autograd::replace_gradient(p, to(g.detach(), kFloat));
     }
   });
 }

@@ -1,10 +1,12 @@
 #pragma once
 // The gradients of an optimizer, as GradScaler unscales and checks them.
 #include <cstdint>
+#include <map>
 #include <set>
 #include <tuple>
 #include <vector>
 
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/optim/optimizer.h"
 
 namespace tandem::amp {
@@ -23,17 +25,40 @@ class FirstOfItsPlace {
   std::set<GradientPlace> seen_;
 };
 
-/// The optimizer's defined gradients, each once. `writes`: the caller unscales them in place, so f16 gradients are
-/// refused. `device`: the scaler's device. Throws DTypeError, DeviceError or ShapeError for gradients that cannot be
-/// unscaled.
-std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer, bool writes, Device device);
+/// The defined gradients of an optimizer, each once.
+struct OptimizerGradients {
+  struct Group {
+    autograd::LossScalePtr scale;
+    std::vector<Tensor> grads;
+  };
+  std::vector<Group> scaled;     ///< those to divide, by their scale
+  std::vector<Tensor> unscaled;  ///< those that must not be divided
+};
+
+/// What a scaler knows of gradients.
+struct GradientContext {
+  Device device;                             ///< of the scaler's state
+  autograd::LossScalePtr current;            ///< the scale of gradients that the program has assigned
+  bool is_one = false;                       ///< the scale is always 1
+  bool is_unscaled = false;                  ///< unscale_() was called: only what came after it is scaled
+  std::map<GradientPlace, uint64_t> places;  ///< the gradients unscaled in this iteration, with their versions
+};
+
+/// Sorts the gradients of an optimizer. `writes`: the caller unscales them in place, so f16 gradients are refused.
+/// Throws DTypeError, DeviceError or ShapeError for gradients that cannot be unscaled, and StateError for those whose
+/// scale is not known: of a loss that was not scaled, or a sum of different scales.
+OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes);
+
+/// Notes that the optimizer's gradients are unscaled.
+void note_unscaled(const optim::Optimizer& optimizer);
 
 /// Whether unscale_() would round: it leaves values in the gradient's dtype, whereas a fused step multiplies in its
 /// compute dtype. f16 gradients always take the fused step: unscale_() refuses them, or widens them if the parameters
 /// have masters.
 bool unscaling_rounds(const optim::Optimizer& optimizer);
 
-/// Replaces f16 and bf16 gradients of parameters with f32 masters by f32 ones, which can be unscaled.
+/// Replaces f16 and bf16 gradients that the program has given to parameters with f32 masters by f32 ones, which can be
+/// unscaled.
 void widen_gradients(const optim::Optimizer& optimizer);
 
 }  // namespace tandem::amp

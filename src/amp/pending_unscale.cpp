@@ -43,14 +43,12 @@ bool owns_whole_storage(const Tensor& g) {
          impl.storage->capture_id() == current_capture_id();
 }
 
-void postpone(const Tensor& g, const Tensor& inverse_scale) {
-  Storage& storage = *g.impl().storage;
-  storage.set_pending(std::make_unique<PendingUnscale>(storage, g.numel(), g.dtype(), inverse_scale));
+std::unique_ptr<PendingWrite> pending_unscale(const Tensor& g, const Tensor& inverse_scale) {
+  return std::make_unique<PendingUnscale>(*g.impl().storage, g.numel(), g.dtype(), inverse_scale);
 }
 
 /// In a capture: gradients still pending at its end become pending again after each replay, which leaves scaled values.
-void postpone_in(GraphCapture& capture, const Tensor& g, const Tensor& inverse_scale) {
-  postpone(g, inverse_scale);
+void repeat_in(GraphCapture& capture, const Tensor& g, const Tensor& inverse_scale) {
   const std::weak_ptr<TensorImpl> weak = g.impl_ptr();
   capture.at_end([&capture, weak, inverse_scale] {
     const Tensor grad(weak.lock());
@@ -59,32 +57,42 @@ void postpone_in(GraphCapture& capture, const Tensor& g, const Tensor& inverse_s
     capture.after_replay([weak, inverse_scale] {
       const Tensor g(weak.lock());
       if (!g.defined()) return;
-      if (g.impl().storage->escaped_pointer() == Storage::Pointer::none) return postpone(g, inverse_scale);
-      PendingUnscale(*g.impl().storage, g.numel(), g.dtype(), inverse_scale).apply();  // a raw pointer has escaped
+      std::unique_ptr<PendingWrite> pending = pending_unscale(g, inverse_scale);
+      if (g.impl().storage->escaped_pointer() == Storage::Pointer::none) {
+        g.impl().storage->set_pending(std::move(pending));
+      } else {
+        pending->apply();  // a raw pointer has escaped
+      }
     });
   });
 }
 
 }  // namespace
 
-void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale) {
+PostponedUnscale::PostponedUnscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale)
+    : inverse_scale_(inverse_scale) {
   NoGradGuard no_grad;
-  std::vector<Tensor> now;
   for (const Tensor& g : grads) {
-    g.impl().storage->bump_version();
     if (!g.requires_grad() && owns_whole_storage(g)) {
-      if (GraphCapture* capture = current_capture(); capture && g.is_cuda()) {
-        postpone_in(*capture, g, inverse_scale);
-      } else {
-        postpone(g, inverse_scale);
-      }
+      later_.emplace_back(g, pending_unscale(g, inverse_scale));
     } else {
-      now.push_back(g);
+      now_.push_back(g);
     }
   }
-  if (now.empty()) return;
-  const Tensor ignored = zeros({}, inverse_scale.options());
-  backend(inverse_scale).unscale(now, inverse_scale, ignored);
+  if (!now_.empty()) ignored_ = zeros({}, inverse_scale.options());
+}
+
+void PostponedUnscale::start() {
+  NoGradGuard no_grad;
+  GraphCapture* const capture = current_capture();
+  for (auto& [g, pending] : later_) {
+    g.impl().storage->bump_version();
+    g.impl().storage->set_pending(std::move(pending));
+    if (capture && g.is_cuda()) repeat_in(*capture, g, inverse_scale_);
+  }
+  if (now_.empty()) return;
+  backend(inverse_scale_).unscale(now_, inverse_scale_, ignored_);
+  for (const Tensor& g : now_) g.impl().storage->bump_version();
 }
 
 }  // namespace tandem::amp::detail

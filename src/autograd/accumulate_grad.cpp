@@ -4,17 +4,31 @@
 
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
+namespace {
+
+LossScalePtr shared(const LossScale* scale) { return scale ? scale->shared_from_this() : nullptr; }
+
+/// Whether a gradient is f32, and fits a 16-bit leaf otherwise.
+bool is_f32_of(OutputMeta gradient, const Tensor& leaf) {
+  if (gradient.dtype != kFloat || !is_reduced_floating_point(leaf.dtype())) return false;
+  gradient.dtype = leaf.dtype();
+  return gradient.fits(leaf);
+}
+
+}  // namespace
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", {}), variable_(variable) {
   // Leaves run first among the ready nodes, so that the memory of accumulated gradients is freed early.
   sequence = UINT64_MAX;
   outputs.emplace_back(variable);
+  outputs[0].dtype = grad_dtype(variable);
 }
 
 void AccumulateGrad::run_hooks(Grads& grads) {
@@ -32,43 +46,57 @@ Grads AccumulateGrad::apply(Grads grads) {
 void AccumulateGrad::run_post_accumulate_hooks() const {
   const auto& hooks = meta(variable_).hooks;
   if (!hooks || hooks->after_accumulation.empty()) return;
+  const GradientScale written = gradient_scale(variable_);
   const auto after = hooks->after_accumulation;  // a copy: a hook may remove itself
   for (const auto& [handle, hook] : after) (*hook)(variable_);
+  if (!written.scale || !variable_.grad().defined()) return;
+  // A gradient that a hook has written or replaced has the scale of the one that it was given.
+  const GradientScale now = gradient_scale(variable_);
+  if (!now.scale || (now.scale == written.scale && !now.is_unchanged)) {
+    note_gradient_scale(variable_, written.scale, written.partly_assigned);
+  }
 }
 
 void AccumulateGrad::accumulate(Tensor& g) {
   const OpScope op("backward");
   std::lock_guard lock(mutex_);
   TANDEM_CHECK(
-      outputs[0].fits(variable_), AutogradError,
+      outputs[0].fits(variable_) || is_f32_of(outputs[0], variable_), AutogradError,
       "a leaf that was used as {} has since become {} (set_data, or .to of its module); run backward before the change",
       outputs[0].str(), OutputMeta(variable_).str());
+  const LossScale* scale = detail::running_loss_scale();
   Tensor& grad = meta(variable_).grad;
   if (!grad.defined()) {
     grad = own_gradient(std::move(g), variable_);
+    note_gradient_scale(variable_, shared(scale));
     return;
   }
   TANDEM_CHECK(
-      outputs[0].fits(grad), AutogradError,
+      OutputMeta(grad).fits(variable_) || is_f32_of(OutputMeta(grad), variable_), AutogradError,
       ".grad of a leaf {} was set to {}; set a tensor with the leaf's sizes, dtype and device, or an undefined tensor",
-      outputs[0].str(), OutputMeta(grad).str());
-  if (GradMode::is_enabled() || is_expanded(grad.sizes(), grad.strides())) {
-    grad = grad.add(g);
-  } else {
+      OutputMeta(variable_).str(), OutputMeta(grad).str());
+  GradientScale before = gradient_scale(variable_);
+  if (before.is(LossScale::Kind::zero) && !before.is_unchanged && !before.is_shared) before.scale.reset();
+  const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
+  // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
+  const bool rescales = sum.a_factor.defined() || sum.b_factor.defined();
+  const DType wide = promote_types(promote_types(grad.dtype(), g.dtype()), rescales ? kFloat : g.dtype());
+  if (grad.dtype() != wide) grad = grad.to(wide);
+  if (g.dtype() != wide) g = g.to(wide);
+  if (sum.b_factor.defined()) g = detail::times(g, sum.b_factor);
+  const bool in_place = !GradMode::is_enabled() && !is_expanded(grad.sizes(), grad.strides());
+  if (sum.a_factor.defined()) {
+    const Tensor rescaled = detail::times(grad, sum.a_factor);
+    if (in_place) backend(grad).copy(grad, rescaled);  // it may be a view, such as of a bucket
+    if (!in_place) grad = rescaled;
+  }
+  if (in_place) {
     backend(grad).binary(grad, kernels::Binary::add, grad, g, 1.0);
     grad.impl().storage->bump_version();
+  } else {
+    grad = grad.add(g);
   }
-}
-
-void AccumulateGrad::mark_scaled() {
-  std::lock_guard lock(mutex_);
-  if (meta(variable_).grad.defined()) mark_scaled_grad(variable_);
-}
-
-void mark_scaled_grad(const Tensor& leaf) {
-  AutogradMeta& m = meta(leaf);
-  m.scaled_grad = m.grad.impl_ptr();
-  m.scaled_grad_version = m.grad._version();
+  note_gradient_scale(variable_, shared(sum.scale), before.partly_assigned || sum.partly_assigned);
 }
 
 unsigned register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook) {

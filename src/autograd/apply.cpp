@@ -193,7 +193,9 @@ void DispatchCall::record(Result& result, std::vector<Tensor>& outputs, bool is_
   const bool lower = amp::gradient_dtype() == amp::GradientDType::Lower && !cast_inputs_.empty();
   node->wanted.reserve(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    node->wanted.push_back(inputs_[i]->defined() ? inputs_[i]->dtype() : kFloat);
+    const autograd::Edge& edge = node->next[i];  // to a leaf with a master: f32
+    const DType own = inputs_[i]->defined() ? inputs_[i]->dtype() : kFloat;
+    node->wanted.push_back(edge ? edge.node->outputs[edge.input].dtype : own);
     if (lower) node->rounding.push_back(cast_inputs_[i].defined() ? cast_inputs_[i].dtype() : kFloat);
   }
   node->saved.reserve(result.saved.tensors.size());

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/math/binary.h"
 #include "tandem/tensor/factories.h"
@@ -39,6 +40,7 @@ const BackwardScaler::Factors*& detail::pass_factors() {
 
 Tensor detail::times(const Tensor& gradient, const Tensor& factor) {
   const Tensor one = factor.device() == gradient.device() ? factor : factor.to(gradient.device(), true);
+  if (GradMode::is_enabled()) return gradient.mul(one);
   const Tensor product = empty_like(gradient);
   const IntArrayRef sizes = gradient.sizes();
   backend(gradient).binary(product, kernels::Binary::mul, gradient, make_view(one, sizes, Dims(sizes.size(), 0), 0),

@@ -10,6 +10,7 @@
 #include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/autograd/node.h"
 #include "tandem/autograd/observer.h"
 #include "tandem/backend.h"
@@ -24,11 +25,11 @@ namespace {
 /// The state of one node during one backward pass.
 struct NodeState {
   std::shared_ptr<Node> node;
-  int dependencies = 0;  ///< edges into this node that are still to be processed
-  bool awaited = true;   ///< its gradients are needed, here or in later nodes
-  bool runs = true;      ///< a later node is awaited
-  bool scaled = false;   ///< some of its gradients are multiplied by a loss scale
-  Grads grads;           ///< received so far, one per output
+  int dependencies = 0;              ///< edges into this node that are still to be processed
+  bool awaited = true;               ///< its gradients are needed, here or in later nodes
+  bool runs = true;                  ///< a later node is awaited
+  const LossScale* scale = nullptr;  ///< of all its gradients; null before the first, and if the program gave them
+  Grads grads;                       ///< received so far, one per output
 };
 
 struct Later {
@@ -42,13 +43,22 @@ struct Capture {
   Tensor grad;
 };
 
+/// Restores the scale of the pass around this one at the end.
+class RunningScale {
+ public:
+  ~RunningScale() { detail::running_loss_scale() = outer_; }
+
+ private:
+  const LossScale* outer_ = detail::running_loss_scale();
+};
+
 class Pass {
  public:
   Pass(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
 
-  void add_root(const Edge& edge, Tensor grad) {
+  void add_root(const Edge& edge, Tensor grad, const LossScale* scale) {
     NodeState& state = discover(edge.node);
-    accumulate(state, edge.input, std::move(grad));
+    accumulate(state, edge.input, std::move(grad), scale);
     roots_.push_back(&state);
   }
 
@@ -63,6 +73,7 @@ class Pass {
     amp::AutocastOff no_autocast;
     std::priority_queue<NodeState*, std::vector<NodeState*>, Later> ready;
     std::unordered_set<NodeState*> queued;
+    const RunningScale running_scale;
     for (NodeState* root : roots_) {
       if (root->dependencies == 0 && queued.insert(root).second) ready.push(root);
     }
@@ -72,16 +83,15 @@ class Pass {
       Node& node = *state->node;
       const BackwardScope scope(node);
       const UserCodeScope running(node.op);
+      detail::running_loss_scale() = state->scale;
       Grads sent = run_node(*state);
-      const bool scaled = state->scaled || node.scales_loss;
-      if (state->scaled && state->runs) node.mark_scaled();
+      const LossScale* scale = scale_after(*state);
       for (size_t i = 0; i < node.next.size(); ++i) {
         const Edge& edge = node.next[i];
         if (!edge) continue;
         NodeState& target = states_.at(edge.node.get());
         if (i < sent.size() && sent[i].defined()) {
-          target.scaled |= scaled;
-          accumulate(target, edge.input, std::move(sent[i]));
+          accumulate(target, edge.input, std::move(sent[i]), scale);
         }
         if (--target.dependencies == 0 && target.awaited) ready.push(&target);
       }
@@ -158,7 +168,15 @@ class Pass {
     return sent;
   }
 
-  void accumulate(NodeState& state, uint32_t output, Tensor grad) {
+  /// The scale of the gradients that a node sends.
+  static const LossScale* scale_after(const NodeState& state) {
+    const LossScale* own = state.node->loss_scale.get();
+    if (!own) return state.scale;
+    const bool twice = state.scale && state.scale->kind == LossScale::Kind::scaled;
+    return twice ? LossScale::mixed().get() : own;
+  }
+
+  void accumulate(NodeState& state, uint32_t output, Tensor grad, const LossScale* scale) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
@@ -172,7 +190,12 @@ class Pass {
       grad = grad.to(m.device);
     }
     if (grad.dtype() != m.dtype) grad = grad.to(m.dtype);
-    if (state.grads.size() < node.outputs.size()) state.grads.resize(node.outputs.size());
+    if (state.grads.empty()) {
+      state.grads.resize(node.outputs.size());
+      state.scale = scale;
+    } else if (state.scale != scale) {
+      bring_to_one_scale(state, grad, scale);
+    }
     Tensor& slot = state.grads[output];
     if (!slot.defined()) {
       slot = std::move(grad);
@@ -181,6 +204,19 @@ class Pass {
     } else {
       slot = slot.add(grad);
     }
+  }
+
+  /// Brings the gradients of a node and a new one, whose scales differ, to one scale. That needs 32 bits.
+  static void bring_to_one_scale(NodeState& state, Tensor& grad, const LossScale* scale) {
+    ScaleOfSum sum = scale_of_sum(state.scale, scale);
+    const auto multiply = [&sum](Tensor& g, const Tensor& factor) {
+      if (!g.defined() || !factor.defined()) return;
+      if (is_reduced_floating_point(g.dtype())) sum.scale = LossScale::mixed().get();
+      g = detail::times(g, factor);
+    };
+    for (Tensor& g : state.grads) multiply(g, sum.a_factor);
+    multiply(grad, sum.b_factor);
+    state.scale = sum.scale;
   }
 
   bool retain_, create_;
@@ -242,7 +278,9 @@ class NestedPass {
   std::vector<std::function<void()>> callbacks_;
 };
 
-void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads) {
+/// `given` is the scale of given gradients.
+void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads,
+               const LossScale* given = detail::running_loss_scale()) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "no tensors were given; pass at least one");
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
                "{} tensors but {} gradients; give one for each, or none", tensors.size(), grads.size());
@@ -253,12 +291,14 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
                  "parameter require grad?",
                  i, y.defined() ? to_string(y.sizes()) : "(undefined)");
     Tensor g = grads.empty() ? Tensor() : grads[i];
+    const LossScale* scale = given;
     if (!g.defined()) {
       TANDEM_CHECK(y.numel() == 1, AutogradError,
                    "tensor {} has sizes {}: the gradient can be omitted only for a tensor of one element; pass "
                    "`gradient`, or reduce it with sum() or mean() first",
                    i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
+      scale = LossScale::plain().get();
     } else {
       TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
                    "the gradient is {}, but tensor {} is {}; it must have the tensor's sizes", to_string(g.sizes()), i,
@@ -267,7 +307,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
                    "the gradient is on {}, but tensor {} is on {}; move it with .to(device)", g.device().str(), i,
                    y.device().str());
     }
-    pass.add_root(gradient_edge(y), std::move(g));
+    pass.add_root(gradient_edge(y), std::move(g), scale);
   }
 }
 
@@ -297,7 +337,11 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
   {
     const PassFactors of_this_pass(factors.scale.defined() ? &factors : nullptr);
     Pass pass(retain_graph.value_or(create_graph), create_graph);
-    add_roots(pass, tensors, scales.empty() ? grad_tensors : scales);
+    if (scales.empty()) {
+      add_roots(pass, tensors, grad_tensors);
+    } else {
+      add_roots(pass, tensors, scales, LossScale::plain().get());  // leaves get them unscaled
+    }
     pass.run();
     nested.run_callbacks();
   }
@@ -336,6 +380,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
                  "the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor", i,
                  to_string(inputs[i].sizes()));
+    // That of a 16-bit leaf with a master has arrived in f32.
+    if (results[i].defined() && results[i].dtype() != inputs[i].dtype()) results[i] = results[i].to(inputs[i].dtype());
   }
   return results;
 }

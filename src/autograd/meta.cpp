@@ -1,7 +1,6 @@
 #include "tandem/autograd/meta.h"
 
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "src/autograd/leaf_observer.h"
@@ -62,25 +61,17 @@ void set_history(const Tensor& x, std::shared_ptr<Node> node, uint32_t output) {
   x.impl().has_history = true;
 }
 
-namespace {
-
-/// Returns the version at which a backward pass from a scaled loss has written the `.grad` of a leaf, if one has.
-std::optional<uint64_t> scaled_version(const Tensor& leaf) {
+DType grad_dtype(const Tensor& leaf) {
   const AutogradMeta* m = meta_or_null(leaf);
-  if (!m || !m->grad.defined() || m->scaled_grad.lock() != m->grad.impl_ptr()) return {};
-  return m->scaled_grad_version;
+  return m && m->accumulates_in_f32 && is_reduced_floating_point(leaf.dtype()) ? kFloat : leaf.dtype();
 }
 
-}  // namespace
-
-bool has_scaled_grad(const Tensor& leaf) {
-  const auto version = scaled_version(leaf);
-  return version && *version == leaf.grad()._version();
-}
-
-bool has_scaled_grad_since(const Tensor& leaf, uint64_t version) {
-  const auto scaled = scaled_version(leaf);
-  return scaled && *scaled > version;
+void accumulate_in_f32(const Tensor& leaf, bool f32) {
+  if (!f32 && !meta_or_null(leaf)) return;
+  AutogradMeta& m = meta(leaf);
+  if (m.accumulates_in_f32 == f32) return;
+  m.accumulates_in_f32 = f32;
+  m.accumulator.reset();  // takes gradients of the other dtype
 }
 
 void track_view(const Tensor& y, const Tensor& x) {

@@ -1,19 +1,22 @@
 #include "src/autograd/zero_grad.h"
 
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
+#include "tandem/autograd/meta.h"
 
 namespace tandem::autograd {
 
 void zero_grad(const Tensor& x, bool set_to_none) {
   if (!x.defined() || !x.grad().defined()) return;
   Tensor& grad = x.mutable_grad();
-  // Unscaling widens the gradients of 16-bit parameters, but the next backward pass produces 16-bit gradients.
-  if (set_to_none || grad.dtype() != x.dtype()) {
+  // A gradient that was widened, but need not be.
+  if (set_to_none || grad.dtype() != grad_dtype(x)) {
     grad = Tensor();
   } else {
     const NoGradGuard no_grad;
     grad = grad.detach();  // drops the history of a gradient from create_graph
     grad.zero_();
+    note_gradient_scale(x, LossScale::zero());
   }
 }
 

@@ -9,6 +9,7 @@
 #include "src/autograd/zero_grad.h"
 #include "src/nn/text-inl.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -322,7 +323,7 @@ void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
     Tensor now = moved(t);
     if (now.is_same(t)) return;
     t.set_data(now);
-    if (t.grad().defined()) t.mutable_grad() = moved(t.grad());
+    if (t.grad().defined()) autograd::replace_gradient(t, moved(t.grad()));
   };
   for (const auto& parameter : parameters_) move(parameter.value());
   for (const auto& buffer : buffers_) move(buffer.value());

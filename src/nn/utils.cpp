@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/autograd/meta.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
 #include "tandem/ops/checks.h"
@@ -39,7 +39,11 @@ std::vector<Tensor> defined_gradients(const std::vector<Tensor>& parameters) {
 }
 
 void warn_if_scaled(const std::vector<Tensor>& parameters) {
-  if (std::none_of(parameters.begin(), parameters.end(), autograd::has_scaled_grad)) return;
+  const bool scaled = std::any_of(parameters.begin(), parameters.end(), [](const Tensor& p) {
+    const autograd::GradientScale scale = autograd::gradient_scale(p);
+    return scale.is(autograd::LossScale::Kind::scaled) && scale.is_unchanged;
+  });
+  if (!scaled) return;
   warn_once(
       "these gradients are still multiplied by a GradScaler's scale, but are compared with an unscaled threshold; call "
       "scaler.unscale_(optimizer) before clipping");
@@ -71,6 +75,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
         norm_type, value);
   }
   const Tensor factor = (Scalar(max_norm) / (total + 1e-6)).clamp({}, 1.0);
+  const autograd::KeepGradientScales scales(parameters);
   for (const Tensor& g : grads) g.mul_(factor.to(g.device(), /*non_blocking=*/true));
   return total;
 }
@@ -85,6 +90,7 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   NoGradGuard no_grad;
   const std::vector<Tensor> grads = defined_gradients(parameters);
   warn_if_scaled(parameters);
+  const autograd::KeepGradientScales scales(parameters);
   for (const Tensor& g : grads) g.clamp_(-clip_value, clip_value);
 }
 

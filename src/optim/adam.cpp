@@ -149,7 +149,7 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
-      check_gradient(p, grad);
+      check_gradient(p, grad, scaling);
       auto target = target_of(p);
       AdamCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);

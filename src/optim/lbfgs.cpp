@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/optim/multi_tensor.h"
 #include "src/optim/strong_wolfe.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
@@ -188,6 +189,7 @@ Tensor LBFGS::Step::flat_gradient() const {
     TANDEM_CHECK(!grad.defined() || grad.sizes() == p.sizes(), ShapeError,
                  "a {} parameter has a gradient of {}; sizes must be equal: drop it with zero_grad()",
                  to_string(p.sizes()), to_string(grad.sizes()));
+    check_unscaled(p);
     parts.push_back(grad.defined() ? to(grad.detach(), like_.dtype()).reshape({-1})
                                    : zeros({p.numel()}, like_.options()));
   }

@@ -3,6 +3,7 @@
 
 #include "src/optim/multi_tensor.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
 #include "tandem/math/split_float.h"
 #include "tandem/ops/checks.h"
@@ -63,6 +64,7 @@ void Optimizer::keep_master_weights(MasterWeights kind) {
   if (Optimizer& holder = state_holder(); &holder != this) {
     holder.keep_master_weights(kind);
     master_kind_ = kind;
+    set_grad_dtypes(parameters());
     return;
   }
   std::vector<std::pair<Tensor, Tensor>> values;
@@ -71,8 +73,13 @@ void Optimizer::keep_master_weights(MasterWeights kind) {
   }
   master_kind_ = kind;
   masters_.clear();
+  set_grad_dtypes(parameters());
   if (kind == MasterWeights::none) return;
   for (const auto& [p, value] : values) set_master(p, value);
+}
+
+void Optimizer::set_grad_dtypes(const std::vector<Tensor>& parameters) const {
+  for (const Tensor& p : parameters) autograd::accumulate_in_f32(p, master_kind_ != MasterWeights::none);
 }
 
 Optimizer::Master& Optimizer::entry_of(const Tensor& param) const {

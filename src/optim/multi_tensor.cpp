@@ -1,6 +1,7 @@
 #include "src/optim/multi_tensor.h"
 
 #include "tandem/amp/cast_cache.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/overlap.h"
 #include "tandem/tensor/current_capture.h"
@@ -79,7 +80,15 @@ FusedUnscale scaling_on(const FusedUnscale& scaling, Device device) {
   return {moved(scaling.inverse_scale, device), moved(scaling.found_inf, device)};
 }
 
-void check_gradient(const Tensor& p, const Tensor& grad) {
+void check_unscaled(const Tensor& p) {
+  TANDEM_CHECK(
+      !autograd::gradient_scale(p).must_be_unscaled(), StateError,
+      "the gradient of a {} parameter is still multiplied by a GradScaler's scale; call scaler.step(optimizer) "
+      "instead, or scaler.unscale_(optimizer) before",
+      to_string(p.sizes()));
+}
+
+void check_gradient(const Tensor& p, const Tensor& grad, const FusedUnscale& scaling) {
   TANDEM_CHECK(
       is_differentiable(p.dtype()), DTypeError,
       "a parameter is {} {}; only floating tensors other than float8 can be optimized: convert it with .to(kFloat)",
@@ -93,6 +102,7 @@ void check_gradient(const Tensor& p, const Tensor& grad) {
   TANDEM_CHECK(grad.device() == p.device(), DeviceError,
                "a {} parameter is on {}, but its gradient is on {}; drop gradients with zero_grad() before moving",
                to_string(p.sizes()), p.device().str(), grad.device().str());
+  if (!scaling.inverse_scale.defined()) check_unscaled(p);
 }
 
 bool shares_memory(const OptimizerTensors& call, const Tensor& p) {

@@ -31,8 +31,11 @@ inline void check_steps(const Tensor& steps, const Tensor& p) { check_scalar_sta
 void check_scaling(const FusedUnscale& scaling);
 /// `scaling` with its tensors on `device`.
 FusedUnscale scaling_on(const FusedUnscale& scaling, Device device);
-/// Throws unless `p` is floating and its gradient fits it.
-void check_gradient(const Tensor& p, const Tensor& grad);
+/// Throws unless `p` is floating and its gradient fits it, and StateError if the gradient is still multiplied by a loss
+/// scale that `scaling` does not divide by.
+void check_gradient(const Tensor& p, const Tensor& grad, const FusedUnscale& scaling);
+/// The part of check_gradient() on the scale.
+void check_unscaled(const Tensor& p);
 /// The low-precision copy of `p` that the step may overwrite. Undefined if there is none or if it has other owners: a
 /// graph that has not run backward, or a cast cache. The next cast then makes a new copy.
 Tensor writable_copy(const Tensor& p);

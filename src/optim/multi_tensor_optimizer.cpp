@@ -95,7 +95,7 @@ void MultiTensorOptimizer::step(const FusedUnscale& scaling) {
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
-      check_gradient(p, grad);
+      check_gradient(p, grad, scaling);
       StepTarget target = step_target(p);
       OptimizerCall& call = list.call_for(target.updated, settings, scaling, group.params().size());
       add_parameter(call, std::move(target.updated), std::move(target.shadow), grad);

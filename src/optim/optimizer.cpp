@@ -128,6 +128,7 @@ void Optimizer::add(const OptimizerParamGroup& group) {
   if (!added.has_options()) added.set_options(defaults_->clone());
   state_holder().check_options(added.options());
   param_groups_.push_back(std::move(added));
+  if (master_kind_ != MasterWeights::none) set_grad_dtypes(param_groups_.back().params());
 }
 
 Tensor Optimizer::step(LossClosure closure) {

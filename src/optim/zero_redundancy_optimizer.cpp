@@ -151,7 +151,7 @@ void ZeroRedundancyOptimizer::check_step(const FusedUnscale& scaling) const {
   check_all_options();
   check_scaling(scaling);
   for (const Tensor& p : now) {
-    if (p.grad().defined()) check_gradient(p, p.grad());
+    if (p.grad().defined()) check_gradient(p, p.grad(), scaling);
   }
 }
 

@@ -1,5 +1,5 @@
-// 10,000 random sequences of legal and illegal calls over several optimizers and losses, against a simple model written
-// from PyTorch's rules (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
+// 10,000 random sequences of legal and illegal calls over several optimizers and losses, bit for bit against a simple
+// model written from PyTorch's rules (torch/amp/grad_scaler.py) and tandem's differences (docs/differences.md).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,10 +24,17 @@ struct Model {
   int64_t interval;
   int64_t tracker = 0;
   bool scaled = false;
+  int period = 0;
   struct Optimizer {
     enum { ready, unscaled, stepped } stage = ready;
     bool checked = false, inf = false;
     float grad = 0;  // as stored, scaled or not
+    // How it is stored: as the program gave it, unscaled, or multiplied by `at`, the scale of that period between two
+    // changes of the scale.
+    enum { assigned, divided, multiplied } kind = assigned;
+    float at = 1;
+    int period = 0;
+    bool partly_assigned = false;
     float param = 1;
     bool has_grad = false;
   };
@@ -39,8 +46,15 @@ struct Model {
     for (size_t i = 0; i < slopes.size(); ++i) {
       if (slopes[i] == 0) continue;
       Optimizer& o = optimizers[i];
-      o.grad = o.has_grad ? o.grad + scale * slopes[i] : scale * slopes[i];
+      float old = o.has_grad ? o.grad : 0;
+      if (o.has_grad && o.kind == Optimizer::divided) old *= scale;
+      if (o.has_grad && o.kind == Optimizer::multiplied && o.period != period) old *= scale * inverse(o.at);
+      o.partly_assigned = o.has_grad && (o.partly_assigned || o.kind == Optimizer::assigned);
+      o.grad = old + scale * slopes[i];
       o.has_grad = true;
+      o.kind = Optimizer::multiplied;
+      o.at = scale;
+      o.period = period;
     }
   }
   /// Returns whether loading a state is currently an error.
@@ -49,14 +63,14 @@ struct Model {
   }
   /// Returns whether the call is an error.
   bool unscale(Optimizer& o) {
-    if (!scaled || o.stage != Optimizer::ready) return true;
+    if (!scaled || o.stage != Optimizer::ready || is_unknown(o)) return true;
     divide(o);
     o.stage = Optimizer::unscaled;
     return false;
   }
   bool step(Optimizer& o, bool& skipped) {
-    if (!scaled || o.stage == Optimizer::stepped) return true;
-    if (o.stage == Optimizer::ready) divide(o);
+    if (!scaled || o.stage == Optimizer::stepped || is_unknown(o)) return true;
+    if (o.stage == Optimizer::ready || (o.has_grad && o.kind == Optimizer::multiplied)) divide(o);
     skipped = o.inf;
     if (o.has_grad && !o.inf) o.param -= 0.5F * o.grad;
     o.stage = Optimizer::stepped;
@@ -88,16 +102,26 @@ struct Model {
     return false;
   }
 
+  void load() { ++period; }
+
  private:
+  static float inverse(float s) { return static_cast<float>(1.0 / static_cast<double>(s)); }
+  /// Whether a part of the gradient may have another scale than the rest.
+  bool is_unknown(const Optimizer& o) const {
+    return o.has_grad && o.kind == Optimizer::multiplied && o.partly_assigned &&
+           (o.period != period || o.stage == Optimizer::unscaled);
+  }
   void divide(Optimizer& o) {
     o.checked = true;
     if (!o.has_grad) return;
-    const float inverse = static_cast<float>(1.0 / static_cast<double>(scale));
     const float before = o.grad;
-    o.grad = o.grad * inverse;
-    o.inf = !std::isfinite(before) || !std::isfinite(o.grad);
+    if (o.kind != Optimizer::divided) o.grad *= inverse(o.kind == Optimizer::assigned ? scale : o.at);
+    o.inf |= !std::isfinite(before) || !std::isfinite(o.grad);
+    o.kind = Optimizer::divided;
+    o.partly_assigned = false;
   }
   void restart() {
+    ++period;
     for (Optimizer& o : optimizers) {
       o.stage = Optimizer::ready;
       o.checked = o.inf = false;
@@ -145,6 +169,8 @@ class Sequence {
           break;
         case 1:
           o.has_grad = true;
+          o.kind = Model::Optimizer::assigned;
+          o.partly_assigned = false;
           o.grad = pick({1.0F, -2.0F, 1024.0F, 3e38F, 1e-30F, INFINITY, -INFINITY, NAN, 1.0F, 0.5F, 0.0F, 7.0F});
           p.mutable_grad() = full({1}, o.grad);
           break;
@@ -193,6 +219,7 @@ class Sequence {
         case 9:
           model_error = model_.in_iteration();
           scaler_->load_state_dict(scaler_->state_dict());
+          model_.load();
           break;
         default:
           model_.growth = pick({2.0F, 4.0F});

@@ -19,7 +19,7 @@ namespace {
 /// A gradient of 3 * 1024 that must read as 3.
 Tensor postponed(IntArrayRef sizes) {
   Tensor g = full(sizes, 3 * 1024.0);
-  amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+  amp::detail::PostponedUnscale({g}, full({}, 1.0 / 1024)).start();
   return g;
 }
 
@@ -66,7 +66,7 @@ TEST(PendingUnscale, IsAppliedAtOnceIfAPointerEscaped) {
   TANDEM_TEST_ON_HOST();
   const Tensor g = full({4}, 3 * 1024.0);
   const float* data = g.const_data_ptr<float>();
-  amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+  amp::detail::PostponedUnscale({g}, full({}, 1.0 / 1024)).start();
   EXPECT_EQ(data[1], 3);
 }
 

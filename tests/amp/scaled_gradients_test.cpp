@@ -9,7 +9,7 @@
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/autograd/meta.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/warn.h"
 #include "tandem/nn/utils.h"
 #include "tandem/ops/ops.h"
@@ -61,7 +61,7 @@ struct ScaledGradients : ::testing::Test {
 
 TEST_F(ScaledGradients, ClippingWarns) {
   scaler.scale(loss()).backward();
-  EXPECT_TRUE(autograd::has_scaled_grad(p));
+  EXPECT_TRUE(autograd::gradient_scale(p).must_be_unscaled());
   EXPECT_EQ(warnings_of_clipping(), 1U);
   sgd.zero_grad();
   scaler.scale(loss()).backward();
@@ -104,8 +104,8 @@ TEST_F(ScaledGradients, UnscaleAffectsOnlyTheOptimizersParameters) {
   optim::SGD only_p({p}, optim::SGDOptions(0.5));
   scaler.scale(loss()).backward();
   scaler.unscale_(only_p);
-  EXPECT_FALSE(autograd::has_scaled_grad(p));
-  EXPECT_TRUE(autograd::has_scaled_grad(q));
+  EXPECT_FALSE(autograd::gradient_scale(p).must_be_unscaled());
+  EXPECT_TRUE(autograd::gradient_scale(q).must_be_unscaled());
   EXPECT_EQ(warnings_of_clipping(), 1U) << "q's";
 }
 
@@ -117,11 +117,11 @@ TEST_F(ScaledGradients, ClippingAccumulatedGradientsWarns) {
 
 TEST_F(ScaledGradients, AreDetectedAfterArithmeticOnTheLoss) {
   (scaler.scale(loss()) / 4 + scaler.scale(q.sum())).backward();
-  EXPECT_TRUE(autograd::has_scaled_grad(p) && autograd::has_scaled_grad(q));
+  EXPECT_TRUE(autograd::gradient_scale(p).must_be_unscaled() && autograd::gradient_scale(q).must_be_unscaled());
   sgd.zero_grad();
   autograd::backward({scaler.scale(p.sum()), q.sum()});
-  EXPECT_TRUE(autograd::has_scaled_grad(p));
-  EXPECT_FALSE(autograd::has_scaled_grad(q)) << "only where the gradient came through scale()";
+  EXPECT_TRUE(autograd::gradient_scale(p).must_be_unscaled());
+  EXPECT_FALSE(autograd::gradient_scale(q).must_be_unscaled()) << "only where the gradient came through scale()";
 }
 
 TEST_F(ScaledGradients, ClippingAfterManualUnscaleDoesNotWarn) {
@@ -178,7 +178,7 @@ TEST_F(ScaledGradients, UnscalingPlainTensors) {
   EXPECT_FALSE(grads[2].defined());
   EXPECT_EQ(scaler.inverse_scale().item<float>(), 1.0F / 1024);
   EXPECT_TRUE(near(scaled[0] * scaler.inverse_scale(), {4, 4, 4}, kExact));
-  EXPECT_FALSE(autograd::has_scaled_grad(p)) << "no .grad was touched";
+  EXPECT_FALSE(autograd::gradient_scale(p).must_be_unscaled()) << "no .grad was touched";
 }
 
 TEST_F(ScaledGradients, UnscalingF16GivesF32) {

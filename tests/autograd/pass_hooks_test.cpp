@@ -6,7 +6,7 @@
 #include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/autograd/meta.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/ops/ops.h"
 #include "tandem/tensor/factories.h"
 
@@ -60,7 +60,7 @@ TEST(PostAccumulateGradHook, KeepsTheMarkOfScaledGradients) {
   register_post_accumulate_grad_hook(w, [](const Tensor& leaf) { leaf.mutable_grad() = leaf.grad().clone(); });
   amp::GradScaler scaler;
   scaler.scale(w.sum()).backward();
-  EXPECT_TRUE(autograd::has_scaled_grad(w));
+  EXPECT_TRUE(autograd::gradient_scale(w).must_be_unscaled());
 }
 
 TEST(PostAccumulateGradHook, RefusesOtherTensors) {

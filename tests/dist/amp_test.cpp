@@ -2,10 +2,11 @@
 #include <optional>
 
 #include "dist/models.h"
+#include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/amp/pending_unscale.h"
-#include "tandem/autograd/meta.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 #include "tandem/nn/utils.h"
 #include "tandem/optim/adamw.h"
@@ -82,7 +83,7 @@ void expect_equal_traces(const Group& group, Way way) {
 TEST(AmpOverRanks, GradientsAreUnscaledBeforeTheyAreSent) {
   on_ranks([](const Group& group) {
     const Tensor g = full({1000}, 3 * 1024.0);
-    amp::detail::postpone_unscale({g}, full({}, 1.0 / 1024));
+    amp::detail::PostponedUnscale({g}, full({}, 1.0 / 1024)).start();
     const distributed::Work sum = group->all_reduce_async(g);
     // Another stream waits for the call only, not for what the current one does after starting it.
     std::optional<StreamGuard> other;
@@ -217,10 +218,68 @@ TEST(AmpOverRanks, GradientsStayMarkedAsScaled) {
       amp::GradScaler scaler;
       net.zero_grad();
       scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
-      for (const Tensor& p : net.parameters()) EXPECT_TRUE(autograd::has_scaled_grad(p));
+      for (const Tensor& p : net.parameters()) EXPECT_TRUE(autograd::gradient_scale(p).must_be_unscaled());
       net.zero_grad();
       model(numbers({4, 6}, group->rank(), kFloat)).sum().backward();
-      for (const Tensor& p : net.parameters()) EXPECT_FALSE(autograd::has_scaled_grad(p));
+      for (const Tensor& p : net.parameters()) EXPECT_FALSE(autograd::gradient_scale(p).must_be_unscaled());
+    }
+  });
+}
+
+TEST(AmpOverRanks, ForgottenScaleThrowsOnAllRanks) {
+  on_ranks([](const Group& group) {
+    MlpImpl net(0);
+    net.to(kFloat);
+    optim::SGD sgd(net.parameters(), 0.25);
+    for (const bool views : {false, true}) {
+      DistributedDataParallel model(net, Options().process_group(group).gradient_as_bucket_view(views));
+      amp::GradScaler scaler;
+      scaler.scale(ones({}));
+      net.zero_grad();
+      model(numbers({4, 6}, group->rank(), kFloat)).sum().backward();
+      EXPECT_THROWS(scaler.step(sgd), StateError, "a loss that was not scaled");
+    }
+  });
+}
+
+TEST(AmpOverRanks, DifferentScalesAreNamedBeforeAStep) {
+  on_ranks([](const Group& group) {
+    if (group->size() == 1) return;
+    MlpImpl net(0);
+    net.to(kFloat);
+    optim::SGD sgd(net.parameters(), 0.25);
+    std::vector<Tensor> before;
+    for (const Tensor& p : net.parameters()) before.push_back(p.detach().clone());
+    DistributedDataParallel model(net, Options().process_group(group));
+    amp::GradScaler scaler(amp::GradScalerOptions().init_scale(group->rank() == 1 ? 4 : 1024));
+    const auto train = [&] {
+      for (int i = 0; i < 3; ++i) {  // on a device the first steps are skipped
+        scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
+        scaler.step(sgd);
+        scaler.update();
+      }
+    };
+    EXPECT_THROWS(train(), StateError, "rank 0 by 1024, rank 1 by 4", "the same scale on all ranks");
+    expect_close(net.parameters(), before, 0);
+  });
+}
+
+TEST(AmpOverRanks, GradientsOfMastersAreAveragedInF32) {
+  on_ranks([](const Group& group) {
+    nn::Linear net(1, 1);
+    net->to(kBFloat16);
+    optim::SGD sgd(net->parameters(), 1.0);
+    sgd.keep_master_weights();
+    DistributedDataParallel model(net, Options().process_group(group));
+    const auto of_rank = [&](int64_t rank) { return 257.0 + static_cast<double>(rank); };
+    double mean = 0;
+    for (int64_t rank = 0; rank < group->size(); ++rank) mean += of_rank(rank) / static_cast<double>(group->size());
+    for (const int64_t times : {int64_t{1}, int64_t{2}}) {
+      // 257 summands, whose sum has more bits than bf16.
+      const Tensor x = ones({static_cast<int64_t>(of_rank(group->rank())), 1}, kBFloat16);
+      model(x).sum().backward();
+      EXPECT_EQ(net->weight.grad().dtype(), kFloat);
+      EXPECT_NEAR(net->weight.grad().item<double>(), mean * static_cast<double>(times), 1e-3);
     }
   });
 }

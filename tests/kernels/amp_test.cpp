@@ -1,4 +1,4 @@
-// unscale, check_finite, update_scale and invert_scale, at every SIMD level.
+// unscale, check_finite, update_scale and copy_scale, at every SIMD level.
 #include "tandem/math/amp.h"
 
 #include <gtest/gtest.h>
@@ -169,10 +169,11 @@ TEST_P(AmpKernels, LargeListOnSeveralThreads) {
   EXPECT_EQ(read(found)[0], 1);
 }
 
-TEST(InvertScale, RoundsTheDoubleQuotient) {
+TEST(CopyScale, RoundsTheDoubleQuotient) {
   for (double scale : {65536.0, 3.0, 0.7, 1e-38, 3e38}) {
-    const Tensor inverse = scalar_of(0), s = scalar_of(scale);
-    under_test().invert_scale(inverse, s);
+    const Tensor copy = scalar_of(0), inverse = scalar_of(0), s = scalar_of(scale);
+    under_test().copy_scale(copy, inverse, s);
+    EXPECT_EQ(read(copy)[0], read(s)[0]);
     EXPECT_EQ(read(inverse)[0], static_cast<float>(1.0 / read(s)[0]));
   }
 }

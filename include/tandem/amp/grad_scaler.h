@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/backend.h"
 #include "tandem/base/arg.h"
 #include "tandem/optim/optimizer.h"
@@ -19,6 +21,8 @@ class ProcessGroup;
 }
 
 namespace tandem::amp {
+
+struct GradientContext;
 
 namespace detail {
 class SkipWatch;
@@ -83,9 +87,10 @@ struct RunStepResult {
 ///   scaler.step(optimizer);
 ///   scaler.update();                   // once per iteration, after all optimizers
 ///
-/// Per optimizer and iteration, call scale, optionally unscale_, and step; then call update once. Another order throws
-/// StateError. One scaler can serve several optimizers; use a new one for each training run. For differences from
-/// PyTorch see docs/differences.md.
+/// Per optimizer and iteration, call scale, optionally unscale_, and step; then call update once. A gradient knows the
+/// scale at which it was written (autograd/loss_scale.h), and is divided by that one. So calls in another order either
+/// give the same step or throw StateError. One scaler can serve several optimizers; use a new one for each training
+/// run. For differences from PyTorch see docs/differences.md.
 class GradScaler {
  public:
   /// Throws StateError for options outside their domains.
@@ -103,10 +108,12 @@ class GradScaler {
   Tensor scale(const Tensor& loss);
   std::vector<Tensor> scale(const std::vector<Tensor>& losses);
 
-  /// Divides the optimizer's gradients by the scale in place, and checks them for inf and NaN before and after. A
-  /// gradient that several parameters or optimizers share is divided once. 16-bit gradients of parameters with master
-  /// weights are replaced by f32 ones. Throws DTypeError for other f16 gradients (keep such parameters in f32) and for
-  /// gradients that are not floating, DeviceError for gradients on another device type than the scale.
+  /// Divides the optimizer's gradients by their scales in place, and checks them for inf and NaN before and after. A
+  /// gradient that the program has assigned has the current scale. A gradient that several parameters or optimizers
+  /// share is divided once. 16-bit gradients that were assigned to parameters with master weights are replaced by f32
+  /// ones. Throws StateError for the gradient of a loss that was not scaled, DTypeError for other f16 gradients (keep
+  /// such parameters in f32) and for gradients that are not floating, DeviceError for gradients on another device type
+  /// than the scale.
   void unscale_(optim::Optimizer& optimizer);
 
   /// The same for plain tensors of any floating dtype, for gradients that no optimizer of this scaler uses. Returns the
@@ -116,7 +123,8 @@ class GradScaler {
   /// Makes the next update() count a found_inf flag, f32 of one element, that other code has computed.
   void record_found_inf(const Tensor& found_inf);
 
-  /// Steps the optimizer with unscaled gradients, unless they contain inf or NaN. Does not wait for the device if
+  /// Steps the optimizer with unscaled gradients, unless they contain inf or NaN. Throws as unscale_() does. If an
+  /// allocation fails on the CPU, nothing has changed, and the call can be repeated. Does not wait for the device if
   /// Optimizer::steps_fused() is true, as for tandem's optimizers. Otherwise it waits for the flag and calls the
   /// optimizer's step() only if the gradients are finite. Afterwards `.grad` is unscaled, also after a skip. The
   /// resulting parameters are bit for bit those of unscale_() followed by step().
@@ -152,7 +160,7 @@ class GradScaler {
   void set_process_group(std::shared_ptr<distributed::ProcessGroup> group);
 
   /// Adapts the scale to the found_inf flags since the last update, and starts a new iteration. Throws StateError if
-  /// there are none.
+  /// there are none. Changes nothing if an allocation fails.
   void update();
   /// Sets the scale instead of adapting it, to a positive number within the limits or to an f32 tensor of one element.
   /// Throws StateError for other arguments; the value of a tensor on the device is not checked, to avoid a wait. Throws
@@ -192,7 +200,8 @@ class GradScaler {
  private:
   enum class Stage { Ready, Unscaled, Stepped };
   struct OptimizerRecord {
-    Stage stage = Stage::Ready;
+    uint64_t id;  ///< Optimizer::id
+    Stage stage;
     Tensor found_inf;
   };
   struct UnscaledGradient {
@@ -206,37 +215,49 @@ class GradScaler {
   void check_loss(const Tensor& loss) const;
   void make_state(Device device);
   void check_scaled() const;
-  Stage stage_of(const optim::Optimizer& optimizer) const;
+  /// The record of an optimizer past Stage::Ready, or null.
+  OptimizerRecord* record_of(const optim::Optimizer& optimizer);
   /// Throws StateError if too many iterations in a row were skipped, as far as is known without waiting for the device.
   void check_skips();
   /// Starts an asynchronous read of the count of skipped iterations.
   void watch_skips();
   void set_rule(double growth_factor, double backoff_factor, int64_t growth_interval);
+  /// The scale of this iteration.
+  autograd::LossScalePtr current();
   /// An iteration must be entirely inside or entirely outside one capture of a CUDA graph. Discards an unfinished
   /// iteration of a capture that has ended, and throws StateError if an iteration began before the current capture.
   void check_iteration();
   /// True if this iteration has flags for the next update(). An inverse_scale() call alone produces none.
   bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
   void check_between_iterations();
-  /// Moves those of the optimizer's gradients to the end that were already unscaled in this iteration, for another
-  /// optimizer, unless a backward pass has since written scaled values into their memory. Returns the first of them.
-  std::vector<Tensor>::iterator put_unscaled_last(const optim::Optimizer& optimizer, std::vector<Tensor>& grads);
-  void unscale_now(const optim::Optimizer& optimizer, std::vector<Tensor> grads);
-  void record(const optim::Optimizer& optimizer, Stage stage, const Tensor& found_inf, std::vector<Tensor> grads);
-  void start_iteration();
+  GradientContext context(bool is_unscaled);
+  /// Unscales the optimizer's gradients and checks all of them. `found_inf` is the flag of an earlier call, if any.
+  Tensor unscale_now(const optim::Optimizer& optimizer, Tensor found_inf);
+  /// Makes room for a record and for gradients, so that adding them does not allocate.
+  void reserve(size_t gradients);
+  /// Notes that these gradients have been divided in this iteration. Needs the room of reserve().
+  void note(const std::vector<Tensor>& grads) noexcept;
+  /// Steps an optimizer that unscales as it reads, if all its gradients have one scale.
+  std::optional<StepResult> step_on_scaled(optim::Optimizer& optimizer);
+  /// The scale is about to change, or has changed.
+  void end_scale() noexcept;
+  bool is_always_one() const { return options_.static_scale() && options_.init_scale() == 1; }
+  void start_iteration() noexcept;
 
   GradScalerOptions options_;
   // On the device, created by the first scale(): scale in f32, trackers in i32, one element each.
   Tensor scale_, growth_tracker_, hysteresis_tracker_, skips_;
-  Tensor inverse_scale_;  // of this iteration; undefined until needed
+  // The scale of this iteration and that of an earlier one, whose memory is used again if no gradient has it; null
+  // until needed.
+  std::shared_ptr<autograd::LossScale> current_, earlier_;
+  uint64_t current_capture_ = 0;  // the capture in which current_ was made
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
   // growth_factor, backoff_factor, growth_interval, read by replays of CUDA graphs; null after a move.
   std::shared_ptr<std::array<double, 3>> rule_;
   std::shared_ptr<detail::SkipWatch> skip_watch_;  // null without max_consecutive_skips
   uint64_t capture_ = 0;                           // the capture in which this iteration began; 0: none
-  // Of this iteration: records of optimizers past Stage::Ready by Optimizer::id, their gradients, flags without an
-  // optimizer.
-  std::unordered_map<uint64_t, OptimizerRecord> records_;
+  // Of this iteration: records of optimizers past Stage::Ready, their gradients, flags without an optimizer.
+  std::vector<OptimizerRecord> records_;
   std::vector<UnscaledGradient> unscaled_;
   std::vector<Tensor> other_found_infs_;
   std::shared_ptr<distributed::ProcessGroup> group_;  // null: this rank decides alone

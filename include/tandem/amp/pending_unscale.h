@@ -1,5 +1,7 @@
 #pragma once
-// postpone_unscale: unscales gradients lazily, when their data is first accessed.
+// PostponedUnscale: unscales gradients lazily, when their data is first accessed.
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tandem/tensor/tensor.h"
@@ -7,10 +9,21 @@
 #pragma GCC visibility push(default)
 namespace tandem::amp::detail {
 
-/// Multiplies `grads` by `inverse_scale`, after a fused step that multiplied them only as it read them. The
+/// Multiplies gradients by `inverse_scale`, after a fused step that multiplied them only as it read them. The
 /// multiplication is postponed until the data is first accessed, and omitted if the gradient is dropped before. A
 /// gradient that requires grad, or whose memory is accessible in other ways, is unscaled at once.
-void postpone_unscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale);
+class PostponedUnscale {
+ public:
+  /// To be called before the step: allocates what start() needs.
+  PostponedUnscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale);
+  /// To be called after the step.
+  void start();
+
+ private:
+  std::vector<std::pair<Tensor, std::unique_ptr<PendingWrite>>> later_;
+  std::vector<Tensor> now_;
+  Tensor inverse_scale_, ignored_;
+};
 
 }  // namespace tandem::amp::detail
 #pragma GCC visibility pop

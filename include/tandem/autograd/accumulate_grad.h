@@ -15,7 +15,6 @@ class AccumulateGrad final : public Node {
   void run_hooks(Grads& grads) override;
   /// Adds the gradient, and then runs the hooks that are called after accumulation.
   Grads apply(Grads grads) override;
-  void mark_scaled() override;
   void run_post_accumulate_hooks() const;
   const Tensor& variable() const { return variable_; }
 
@@ -25,9 +24,6 @@ class AccumulateGrad final : public Node {
   Tensor variable_;
   std::mutex mutex_;  // held while .grad is changed; a leaf has at most one AccumulateGrad node at a time
 };
-
-/// Marks the defined gradient of `leaf`, as it is now, as multiplied by a loss scale: see has_scaled_grad().
-void mark_scaled_grad(const Tensor& leaf);
 
 /// Registers `hook` with a leaf that requires grad. Each backward pass that reaches the leaf calls it once, after
 /// adding to `.grad`; the hook may replace `.grad`. Returns a handle for remove_post_accumulate_grad_hook. Throws

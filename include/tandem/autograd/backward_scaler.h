@@ -32,7 +32,7 @@ namespace detail {
 std::shared_ptr<BackwardScaler> backward_scaler();
 /// The factors of the calling thread's backward pass; null if it is not scaled.
 const BackwardScaler::Factors*& pass_factors();
-/// Returns `gradient` times `factor`, a tensor of one element.
+/// Returns `gradient` times `factor`, an f32 tensor of one element. Recorded if recording is on.
 Tensor times(const Tensor& gradient, const Tensor& factor);
 /// Divides a defined gradient by the scale of the calling thread's backward pass, if that is scaled.
 inline void unscale(Tensor& gradient) {

@@ -11,6 +11,7 @@
 #pragma GCC visibility push(default)
 namespace tandem::autograd {
 
+struct LossScale;
 struct Node;
 struct OutputMeta;
 
@@ -105,9 +106,14 @@ struct AutogradMeta : AutogradMetaBase {
   std::weak_ptr<Node> accumulator;     ///< of a leaf: the node that adds to `grad`
   std::unique_ptr<TensorHooks> hooks;  ///< null until the first hook is registered
   std::unique_ptr<ViewInfo> view;
-  /// Of a leaf: its gradient after the last backward pass from a scaled loss, and the gradient's version at that time.
+  /// Of a leaf: the scale of its gradient, the gradient that has it, and that gradient's version when this was noted.
+  /// See loss_scale.h.
+  std::shared_ptr<const LossScale> loss_scale;
   std::weak_ptr<TensorImpl> scaled_grad;
   uint64_t scaled_grad_version = 0;
+  bool partly_assigned = false;
+  /// Of a 16-bit leaf: its `.grad` is f32, because an optimizer keeps an f32 master of it.
+  bool accumulates_in_f32 = false;
   uint64_t rebases = 0;  ///< number of in-place writes that rewrote this tensor's history; its views then renew theirs
 };
 
@@ -121,12 +127,11 @@ Edge gradient_edge(const Tensor& x);
 /// Marks `y`, which shares the storage of `x`, as a view of `x` or, if `x` is itself a view, of the base of `x`. Only
 /// then are in-place changes of `y` recorded correctly. Does nothing for inference tensors, which never have a history.
 void track_view(const Tensor& y, const Tensor& x);
-/// True while the `.grad` of a leaf is as a backward pass from GradScaler::scale left it, still multiplied by the
-/// scale. Any change or replacement of the gradient makes it false.
-bool has_scaled_grad(const Tensor& leaf);
-/// True if a backward pass from GradScaler::scale has written the `.grad` of a leaf since the version of the gradient
-/// was `version`. Other changes of it do not matter.
-bool has_scaled_grad_since(const Tensor& leaf, uint64_t version);
+/// The dtype in which a backward pass writes the `.grad` of a leaf: its own, or f32 if an optimizer keeps a master of
+/// it.
+DType grad_dtype(const Tensor& leaf);
+/// Makes backward passes write the `.grad` of a 16-bit leaf in f32, or in its own dtype again.
+void accumulate_in_f32(const Tensor& leaf, bool f32);
 /// Returns the edge for the gradient of the old value of `self`, which is about to be overwritten. Throws
 /// AutogradError, naming `op`, for a tensor whose change cannot be recorded, such as a leaf that requires grad (see
 /// apply_in_place).

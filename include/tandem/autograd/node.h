@@ -45,14 +45,12 @@ struct Node : std::enable_shared_from_this<Node> {
   /// Drops the saved tensors after a backward that does not retain the graph. A node without saved tensors can run
   /// again.
   virtual void release() {}
-  /// Records that the gradients of the last apply() are multiplied by a loss scale.
-  virtual void mark_scaled() {}
 
   const char* op;
   uint64_t sequence;       ///< increases in recording order; the engine runs the highest first
   std::vector<Edge> next;  ///< one per input of the op
-  /// True for the node of GradScaler::scale: gradients that have passed it are multiplied by the scale.
-  bool scales_loss = false;
+  /// Of the node of GradScaler::scale(), which multiplies the gradients that pass it: their scale. Else null.
+  std::shared_ptr<const LossScale> loss_scale;
   std::vector<OutputMeta> outputs;
   HookList hooks;  ///< hooks on the outputs' gradients, run before apply()
   /// Outputs whose gradient is kept in `.grad`, after the hooks. The references are weak because the tensors own this

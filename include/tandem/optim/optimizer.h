@@ -174,7 +174,8 @@ class Optimizer {
 
   // ---- master weights: f32 values of 16-bit parameters, which steps update
   /// Keeps an f32 master for each f16 and bf16 parameter, from the next step on. A step updates the master and writes
-  /// its rounded value to the parameter in the same pass.
+  /// its rounded value to the parameter in the same pass. Backward passes then accumulate `.grad` of these parameters
+  /// in f32. A 16-bit `.grad` that the program assigns is accepted too.
   ///
   /// If a parameter was changed since the last step (loaded, written in place), the master takes its value in those
   /// elements that differ from the rounded master. With a remainder those elements are not known, so the master takes
@@ -284,6 +285,8 @@ class Optimizer {
  private:
   static uint64_t next_id();
   const Optimizer& holder() const { return const_cast<Optimizer*>(this)->state_holder(); }
+  /// Makes backward passes write the gradients of parameters with masters in f32.
+  void set_grad_dtypes(const std::vector<Tensor>& parameters) const;
   /// Implements add_param_group.
   void add(const OptimizerParamGroup& group);
 

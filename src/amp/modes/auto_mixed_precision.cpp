@@ -52,8 +52,7 @@ class AutoMixedPrecisionScaler final : public autograd::BackwardScaler,
     // A copy: other threads may change the scale while the pass runs.
     Factors factors;
     factors.scale = scalers_[type].scale(ones({}, TensorOptions(kFloat).device(loss.device())));
-    factors.inverse = empty_like(factors.scale);
-    backend(loss).invert_scale(factors.inverse, factors.scale);
+    factors.inverse = scalers_[type].inverse_scale();
     return factors;
   }
 

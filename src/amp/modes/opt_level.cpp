@@ -11,6 +11,7 @@
 #include "tandem/amp/cast_hook.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/check.h"
 #include "tandem/nn/modules/norm.h"
 #include "tandem/ops/checks.h"
@@ -124,7 +125,7 @@ void cast_model(nn::Module& model, DType dtype, bool keep_batchnorm) {
     const auto cast = [&](const Tensor& t) {
       if (!is_differentiable(t.dtype()) || t.dtype() == dtype) return;
       t.set_data(to(t.detach(), dtype));
-      if (t.grad().defined()) t.mutable_grad() = to(t.grad().detach(), dtype);
+      if (t.grad().defined()) autograd::replace_gradient(t, to(t.grad().detach(), dtype));
     };
     for (const Tensor& t : m.parameters(/*recurse=*/false)) cast(t);
     for (const Tensor& t : m.buffers(/*recurse=*/false)) cast(t);

@@ -6,6 +6,7 @@
 #include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
@@ -17,31 +18,18 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr double kFirstBucketMiB = 1;  // small, so that communication starts early
 
-/// Keeps the mark "multiplied by a loss scale" of gradients that are written in this scope: the average of scaled
-/// gradients is scaled as well. Views of one buffer share their version, so marks are set again only at the end.
-class KeepMarks {
- public:
-  explicit KeepMarks(const std::vector<Reducer::Parameter>& parameters) {
-    for (const auto& p : parameters) {
-      const autograd::AutogradMeta& meta = autograd::meta(p.tensor);
-      if (meta.grad.defined() && meta.scaled_grad.lock() == meta.grad.impl_ptr()) scaled_.push_back(p.tensor);
-    }
-  }
-  ~KeepMarks() {
-    for (const Tensor& p : scaled_) autograd::mark_scaled_grad(p);
-  }
-  KeepMarks(const KeepMarks&) = delete;
-  KeepMarks& operator=(const KeepMarks&) = delete;
+/// The options of a parameter's gradient.
+TensorOptions grad_options(const Tensor& p) { return p.options().dtype(autograd::grad_dtype(p)); }
 
- private:
-  std::vector<Tensor> scaled_;
-};
+bool is_scaled(const autograd::LossScalePtr& scale) {
+  return scale && scale->kind == autograd::LossScale::Kind::scaled;
+}
 
 }  // namespace
 
 Reducer::Reducer(std::vector<Parameter> parameters, std::shared_ptr<distributed::ProcessGroup> group,
                  const DistributedDataParallelOptions& options)
-    : parameters_(std::move(parameters)), group_(std::move(group)), options_(options) {
+    : parameters_(std::move(parameters)), group_(std::move(group)), options_(options), scale_check_(*group_) {
   // Backward passes use parameters roughly in the reverse of the order in which modules register them.
   std::vector<size_t> order;
   for (size_t i = parameters_.size(); i-- > 0;) order.push_back(i);
@@ -71,7 +59,7 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
   places_.assign(parameters_.size(), {});
   std::vector<int64_t> sizes;  // of the buckets, in elements
   const auto same_kind = [](const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && a.device() == b.device();
+    return autograd::grad_dtype(a) == autograd::grad_dtype(b) && a.device() == b.device();
   };
   for (const size_t p : order) {
     const Tensor& x = parameters_[p].tensor;
@@ -79,8 +67,9 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
     size_t b = buckets_.size();
     while (b > 0 && !same_kind(parameters_[buckets_[b - 1].parameters[0]].tensor, x)) --b;
     const double cap = b == 1 ? std::min(kFirstBucketMiB, options_.bucket_cap_mb()) : options_.bucket_cap_mb();
-    const bool fits =
-        b > 0 && static_cast<double>(sizes[b - 1] + x.numel()) * static_cast<double>(x.element_size()) <= cap * kMiB;
+    const bool fits = b > 0 && static_cast<double>(sizes[b - 1] + x.numel()) *
+                                       static_cast<double>(element_size(autograd::grad_dtype(x))) <=
+                                   cap * kMiB;
     if (!fits) {
       buckets_.emplace_back();
       sizes.push_back(0);
@@ -92,7 +81,7 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
   }
   for (size_t b = 0; b < buckets_.size(); ++b) {
     Bucket& bucket = buckets_[b];
-    bucket.buffer = zeros({sizes[b]}, parameters_[bucket.parameters[0]].tensor.options());
+    bucket.buffer = zeros({sizes[b]}, grad_options(parameters_[bucket.parameters[0]].tensor));
     int64_t at = 0;
     for (const size_t p : bucket.parameters) {
       const Tensor& x = parameters_[p].tensor;
@@ -109,7 +98,7 @@ void Reducer::follow_parameters() {
   for (const Bucket& bucket : buckets_) {
     for (const size_t p : bucket.parameters) {
       const Tensor& x = parameters_[p].tensor;
-      changed |= x.dtype() != bucket.buffer.dtype() || x.device() != bucket.buffer.device();
+      changed |= autograd::grad_dtype(x) != bucket.buffer.dtype() || x.device() != bucket.buffer.device();
       order.push_back(p);
     }
   }
@@ -128,16 +117,19 @@ void Reducer::start_iteration() {
   kept_.clear();
   use_order_.clear();
   next_bucket_ = 0;
+  scale_.reset();
 }
 
 void Reducer::recover() {
   for (size_t b = 0; b < next_bucket_; ++b) buckets_[b].reduction.work.wait();
+  scale_check_.cancel();
   pass_runs_ = false;
   start_iteration();
 }
 
 void Reducer::before_forward() {
   if (pass_failed()) recover();
+  report_different_scales();
   for (const Parameter& p : parameters_) {
     if (p.tensor.requires_grad()) continue;
     fail(fmt::format("{} was frozen after the model was wrapped; wrap it again, so that its gradient is not awaited",
@@ -161,6 +153,10 @@ std::string Reducer::names_of_missing() const {
   }
   if (count > kMost) names += fmt::format(" and {} more", count - kMost);
   return names;
+}
+
+void Reducer::report_different_scales() {
+  if (const std::optional<std::string> difference = scale_check_.difference()) fail(*difference);
 }
 
 void Reducer::fail(const std::string& message) {
@@ -202,8 +198,11 @@ void Reducer::on_gradient(size_t p) {
                     "find_unused_parameters(true), which averages after each pass",
                     parameters_[p].name));
   }
-  // The mark of an earlier pass. The engine marks the gradients of this one after their hooks.
-  autograd::meta(x).scaled_grad.reset();
+  const autograd::LossScalePtr scale = autograd::gradient_scale(x).scale;
+  if (!is_scaled(scale_) && (is_scaled(scale) || !scale_)) {
+    scale_ = scale;
+    if (is_scaled(scale)) scale_check_.start(scale);
+  }
   use_order_.push_back(p);
   collect(p);
   reduce_full_buckets();
@@ -215,11 +214,12 @@ void Reducer::collect(size_t p) {
   Bucket& bucket = buckets_[place.bucket];
   const Tensor &x = parameters_[p].tensor, &view = bucket.gradients[place.index];
   const Tensor& grad = x.grad();
+  if (scale_) autograd::rescale_gradient(x, scale_);
   if (!grad.defined()) {
     view.zero_();
   } else if (!grad.is_same(view)) {
     view.copy_(grad);
-    if (options_.gradient_as_bucket_view()) x.mutable_grad() = view;
+    if (options_.gradient_as_bucket_view()) autograd::replace_gradient(x, view);
   }
   if (collected_[p]) return;
   collected_[p] = true;
@@ -295,8 +295,11 @@ std::vector<bool> Reducer::used_anywhere() const {
 
 void Reducer::finish_iteration() {
   const NoGradGuard no_grad;
-  const KeepMarks marks(parameters_);
+  if (autograd::LossScalePtr checked = scale_check_.finish()) scale_ = std::move(checked);
+  report_different_scales();
   const std::vector<bool> used = used_anywhere();
+  std::vector<autograd::GradientScale> scales;
+  for (const Parameter& p : parameters_) scales.push_back(autograd::gradient_scale(p.tensor));
   for (Bucket& bucket : buckets_) {
     bucket.reduction.work.wait();
     write_back(bucket, used);
@@ -306,6 +309,12 @@ void Reducer::finish_iteration() {
     never_used_.flip();
   }
   if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
+  // After all writes, because the gradients may be views of one buffer.
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    const autograd::LossScalePtr& scale = used[p] && scale_ ? scale_ : scales[p].scale;
+    const Tensor& x = parameters_[p].tensor;
+    if (scale && x.grad().defined()) autograd::note_gradient_scale(x, scale, scales[p].partly_assigned);
+  }
   start_iteration();
 }
 
@@ -328,7 +337,7 @@ void Reducer::write_back(Bucket& bucket, const std::vector<bool>& used) {
     if (options_.gradient_as_bucket_view()) {
       grad = view;
     } else {
-      if (!grad.defined()) grad = empty_like(x.detach());
+      if (!grad.defined()) grad = empty_like(x.detach(), autograd::grad_dtype(x));
       grad.copy_(other_result ? result.as_strided(x.sizes(), view.strides(), result.storage_offset() + begin) : view);
     }
   }
@@ -358,11 +367,11 @@ void Reducer::order_buckets_by_use() {
   for (const Bucket& bucket : old) {
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const size_t p = bucket.parameters[i];
-      Tensor& grad = parameters_[p].tensor.mutable_grad();
+      const Tensor& grad = parameters_[p].tensor.grad();
       if (!grad.defined() || !grad.is_same(bucket.gradients[i])) continue;
       const Tensor& view = buckets_[places_[p].bucket].gradients[places_[p].index];
       view.copy_(grad);
-      grad = view;
+      parameters_[p].tensor.mutable_grad() = view;
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/nn/parallel/scale_check.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 
 namespace tandem::nn::parallel::detail {
@@ -67,6 +68,8 @@ class Reducer {
   void order_buckets_by_use();
   void start_iteration();
   std::string names_of_missing() const;
+  /// Throws StateError if the ranks are known to scale their losses differently.
+  void report_different_scales();
   [[noreturn]] void fail(const std::string& message);
 
   const std::vector<Parameter> parameters_;
@@ -74,6 +77,7 @@ class Reducer {
   const DistributedDataParallelOptions options_;
   CommHook hook_ = allreduce_hook;
   bool has_user_hook_ = false;
+  ScaleCheck scale_check_;
   std::vector<unsigned> handles_;  // of the parameters' hooks
   bool syncs_ = true;
 
@@ -90,6 +94,7 @@ class Reducer {
   std::map<size_t, Tensor> kept_;  // gradients of unused parameters, by parameter, before the reduction of their views
   std::vector<size_t> use_order_;  // parameters in the order of their gradients
   size_t next_bucket_ = 0;         // the reductions of those before it have started
+  autograd::LossScalePtr scale_;   // of this pass's gradients; null: unknown
   int64_t reductions_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/meta.h"
 #include "tandem/nn/nn.h"
 #include "tandem/ops/ops.h"
 #include "tandem/optim/optim.h"
@@ -114,11 +115,12 @@ TEST(Booster, NaiveModeEqualsHandWrittenMasters) {
     opt.step();
 
     const Tensor w = master_w.to(kHalf).requires_grad_(), b = master_b.to(kHalf).requires_grad_();
+    for (const Tensor& p : {w, b}) autograd::accumulate_in_f32(p, true);
     const Tensor by_hand = mse_loss(linear(x.to(kHalf), w, b).to(kFloat), target);
     (by_hand * 1024).backward();
     NoGradGuard no_grad;
-    master_w.sub_(w.grad().to(kFloat) * (kRate / 1024));
-    master_b.sub_(b.grad().to(kFloat) * (kRate / 1024));
+    master_w.sub_(w.grad() * (kRate / 1024));
+    master_b.sub_(b.grad() * (kRate / 1024));
     ASSERT_EQ(loss.item<float>(), by_hand.item<float>()) << i;
     ASSERT_LT((sgd.master(model->weight) - master_w).abs().max().item<double>(), 1e-6) << i;
     ASSERT_LT((sgd.master(model->bias) - master_b).abs().max().item<double>(), 1e-6) << i;

@@ -1,0 +1,88 @@
+#pragma once
+// LossScale: the factor by which a gradient is multiplied. A backward pass passes it from the scaled loss along the
+// graph, and every leaf keeps it beside its `.grad`. So whoever reads a gradient divides it by the scale at which it
+// was written, whatever the current scale of the scaler is.
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/tensor/tensor.h"
+
+#pragma GCC visibility push(default)
+namespace tandem::autograd {
+
+/// The scale of a gradient. Scales are compared by address. Gradients without one were assigned by the program.
+struct LossScale : std::enable_shared_from_this<LossScale> {
+  enum class Kind : uint8_t {
+    scaled,    ///< of a loss of GradScaler::scale(): multiplied by `factor`
+    plain,     ///< of a loss that was not scaled
+    unscaled,  ///< divided by GradScaler::unscale_() or step()
+    zero,      ///< filled by zero_grad(false)
+    mixed,     ///< a sum in 16 bits of gradients with different scales, which cannot be brought to one
+  };
+
+  explicit LossScale(Kind kind_) : kind(kind_) {}
+  /// The only scales of their kinds.
+  static const std::shared_ptr<const LossScale>& plain();
+  static const std::shared_ptr<const LossScale>& unscaled();
+  static const std::shared_ptr<const LossScale>& zero();
+  static const std::shared_ptr<const LossScale>& mixed();
+
+  const Kind kind;
+  Tensor factor, inverse;  ///< the scale and 1 / scale: f32 of one element. Undefined for other kinds than `scaled`
+};
+using LossScalePtr = std::shared_ptr<const LossScale>;
+
+/// What is known of the `.grad` of a leaf.
+struct GradientScale {
+  LossScalePtr scale;            ///< null: the program has assigned the gradient, or there is none
+  bool is_unchanged = false;     ///< the gradient has not been written since its scale was noted
+  bool partly_assigned = false;  ///< a part of the sum was assigned by the program
+  uint64_t version = 0;          ///< of the gradient when its scale was noted
+  bool is_shared = false;        ///< other tensors have its memory, so that a write need not be a write of the gradient
+
+  bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }
+  /// True if a step without a scaler would be wrong by the scale. A gradient that the program has written since the
+  /// backward pass may have been unscaled by it.
+  bool must_be_unscaled() const { return (is(LossScale::Kind::scaled) && is_unchanged) || is(LossScale::Kind::mixed); }
+};
+
+/// Returns what is known of the `.grad` of a leaf.
+GradientScale gradient_scale(const Tensor& leaf);
+/// Notes the scale of the defined `.grad` of a leaf, as it is now.
+void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned = false);
+/// Multiplies the `.grad` of a leaf, if its scale is known, so that it gets the scale `scale`. A 16-bit gradient with
+/// another scale becomes f32.
+void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale);
+/// Replaces the `.grad` of a leaf by another form of it, such as a copy of another dtype: keeps its scale.
+void replace_gradient(const Tensor& leaf, Tensor gradient);
+
+/// At the end of the scope, notes that the gradients of the leaves still have the scale that they had at its beginning,
+/// although they were written.
+class KeepGradientScales {
+ public:
+  explicit KeepGradientScales(const std::vector<Tensor>& leaves);
+  ~KeepGradientScales();
+  KeepGradientScales(const KeepGradientScales&) = delete;
+  KeepGradientScales& operator=(const KeepGradientScales&) = delete;
+
+ private:
+  std::vector<std::pair<Tensor, GradientScale>> kept_;
+};
+
+/// How to add a gradient of scale b to a gradient of scale a; either may be null.
+struct ScaleOfSum {
+  const LossScale* scale;     ///< of the sum
+  Tensor a_factor, b_factor;  ///< what to multiply the gradients by first; undefined: nothing
+  bool partly_assigned;       ///< one gradient is assigned and the other scaled
+};
+ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);
+
+namespace detail {
+/// The scale of the gradients that the calling thread's backward pass is processing; null outside of a pass.
+const LossScale*& running_loss_scale();
+}  // namespace detail
+
+}  // namespace tandem::autograd
+#pragma GCC visibility pop

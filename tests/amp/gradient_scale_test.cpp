@@ -1,0 +1,374 @@
+// A gradient knows its scale: whatever the order of calls, a step is right or throws StateError. The learning rate is
+// 1, so that a parameter loses exactly the sum of its true gradients.
+#include <cmath>
+#include <functional>
+
+#include "support/compare.h"
+#include "support/throws.h"
+#include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/engine.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
+#include "tandem/nn/nn.h"
+#include "tandem/ops/ops.h"
+#include "tandem/optim/optim.h"
+#include "tandem/tensor/factories.h"
+
+namespace tandem::testing {
+namespace {
+
+using amp::GradScaler;
+using amp::GradScalerOptions;
+
+/// Two parameters of value 16 with an optimizer each, and two scalers. With `growth_interval` 1 every update doubles
+/// the scale.
+struct GradientScale : ::testing::Test {
+  Tensor a = full({2}, 16.0).requires_grad_(), b = full({2}, 16.0).requires_grad_();
+  optim::SGD oa{std::vector<Tensor>{a}, optim::SGDOptions(1.0)}, ob{std::vector<Tensor>{b}, optim::SGDOptions(1.0)};
+  GradScaler scaler{GradScalerOptions().init_scale(4).growth_interval(1)};
+  GradScaler other{GradScalerOptions().init_scale(1024).growth_interval(1).growth_factor(3)};
+
+  /// The loss whose gradient is `slope` for each element.
+  static Tensor loss(const Tensor& p, double slope = 1) { return (p * slope).sum(); }
+  void backward(const Tensor& p, double slope = 1) { scaler.scale(loss(p, slope)).backward(); }
+  /// Steps another optimizer and updates, which changes the scale.
+  void change_scale() {
+    backward(b);
+    scaler.step(ob);
+    scaler.update();
+  }
+  static float value(const Tensor& p) { return p[0].item<float>(); }
+};
+
+TEST_F(GradientScale, StepAfterAnUpdateUsesTheScaleOfTheBackwardPass) {
+  scaler.scale(loss(a) + loss(b)).backward();
+  scaler.step(oa);
+  scaler.update();
+  scaler.step(ob);
+  scaler.update();
+  EXPECT_EQ(value(a), 15);
+  EXPECT_EQ(value(b), 15);
+  EXPECT_EQ(scaler.get_scale(), 16);
+}
+
+TEST_F(GradientScale, AccumulationOverAnUpdateIsRight) {
+  backward(a, 2);
+  change_scale();
+  backward(a, 3);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11);
+  EXPECT_EQ(value(a.grad()), 5) << "unscaled afterwards";
+}
+
+TEST_F(GradientScale, BackwardAfterAnUpdateUsesTheScaleOfScale) {
+  const Tensor scaled = scaler.scale(loss(a, 2));
+  change_scale();
+  scaler.update(64.0);
+  scaled.backward({}, /*retain_graph=*/true);
+  scaler.step(oa);
+  scaler.update();
+  EXPECT_EQ(value(a), 14);
+  oa.zero_grad();
+  scaled.backward();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 12);
+}
+
+TEST_F(GradientScale, TwoScalersOnOneParameter) {
+  backward(a, 2);
+  other.scale(loss(a, 3)).backward();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11);
+  oa.zero_grad();
+  scaler.update();
+  autograd::backward({other.scale(loss(a, 1)), scaler.scale(loss(a, 2))});  // in one pass
+  (other.scale(loss(b, 1)) + scaler.scale(loss(b, 2))).backward();
+  other.step(oa);
+  other.step(ob);
+  EXPECT_EQ(value(a), 8);
+  EXPECT_EQ(value(b), 13);
+}
+
+TEST_F(GradientScale, BackwardAfterUnscale) {
+  backward(a, 2);
+  scaler.unscale_(oa);
+  backward(a, 3);
+  EXPECT_EQ(value(a.grad()), 20) << "all scaled";
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11);
+  EXPECT_THROWS(scaler.step(oa), StateError, "already called");
+}
+
+TEST_F(GradientScale, BackwardAfterStepAddsToUnscaledGradients) {
+  backward(a, 2);
+  scaler.step(oa);
+  scaler.update();
+  backward(a, 3);  // without zero_grad()
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 16 - 2 - 5);
+}
+
+TEST_F(GradientScale, UnscaledLossAfterUnscaleIsAddedAsItIs) {
+  backward(a, 2);
+  scaler.unscale_(oa);
+  loss(a, 3).backward();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11);
+}
+
+TEST_F(GradientScale, ForgottenScaleThrows) {
+  scaler.scale(ones({}));
+  loss(a).backward();
+  EXPECT_THROWS(scaler.step(oa), StateError, "parameter 0 [2]", "a loss that was not scaled", "scale(loss)");
+  EXPECT_THROWS(scaler.unscale_(oa), StateError, "a loss that was not scaled");
+  oa.step();
+  EXPECT_EQ(value(a), 15);
+}
+
+TEST_F(GradientScale, ForgottenScaleOfOneLossIsRight) {
+  backward(a, 2);
+  loss(a, 3).backward();
+  loss(b, 3).backward();
+  backward(b, 2);
+  scaler.step(oa);
+  scaler.step(ob);
+  EXPECT_EQ(value(a), 11);
+  EXPECT_EQ(value(b), 11);
+}
+
+TEST_F(GradientScale, PlainStepOnScaledGradientsThrows) {
+  const auto each = [&](const auto& make) {
+    const auto optimizer = make(std::vector<Tensor>{a});
+    backward(a);
+    EXPECT_THROWS(optimizer->step(), StateError, "[2] parameter", "scaler.step(optimizer)", "unscale_(optimizer)");
+    EXPECT_EQ(value(a), 16);
+    scaler.unscale_(*optimizer);
+    optimizer->step();
+    EXPECT_NE(value(a), 16);
+    scaler.update();
+    NoGradGuard no_grad;
+    a.fill_(16);
+    optimizer->zero_grad();
+  };
+  each([](auto params) { return std::make_unique<optim::SGD>(params, 1.0); });
+  each([](auto params) { return std::make_unique<optim::Adam>(params, 1.0); });
+  each([](auto params) { return std::make_unique<optim::RMSprop>(params, optim::RMSpropOptions(1.0)); });
+  optim::LBFGS lbfgs(std::vector<Tensor>{a});
+  EXPECT_THROWS(lbfgs.step([&] {
+    backward(a);
+    return loss(a);
+  }),
+                StateError, "scaler.step(optimizer)");
+}
+
+TEST_F(GradientScale, PlainStepOnGradientsUnscaledByHandIsAccepted) {
+  backward(a);
+  a.grad().mul_(0.25);
+  oa.step();
+  EXPECT_EQ(value(a), 15);
+}
+
+TEST_F(GradientScale, ClippingKeepsTheScale) {
+  backward(a, 2);
+  nn::utils::clip_grad_value_(a, 4.0);  // that is 1 times the scale
+  EXPECT_THROWS(oa.step(), StateError, "multiplied by a GradScaler's scale");
+  change_scale();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 15);
+}
+
+TEST_F(GradientScale, WrittenGradientsKeepTheirScale) {
+  backward(a, 2);
+  a.grad().mul_(3);
+  change_scale();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 10);
+}
+
+TEST_F(GradientScale, AssignedGradientsHaveTheCurrentScale) {
+  backward(b);
+  change_scale();  // 8
+  a.mutable_grad() = full({2}, 16.0);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 14);
+  oa.zero_grad();
+  a.mutable_grad() = full({2}, 16.0);
+  oa.step();
+  EXPECT_EQ(value(a), -2) << "without a scaler: as it is";
+}
+
+TEST_F(GradientScale, SumsWithAssignedGradients) {
+  scaler.scale(ones({}));
+  a.mutable_grad() = full({2}, 8.0);
+  backward(a, 3);
+  b.mutable_grad() = full({2}, 8.0);
+  backward(b, 3);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11) << "of the same scale";
+  scaler.update();
+  EXPECT_THROWS(scaler.step(ob), StateError, "one that was assigned", "its scale is unknown");
+}
+
+TEST_F(GradientScale, GivenOutputGradientsAreAssigned) {
+  const auto grads = autograd::grad({scaler.scale(loss(a, 2))}, {a});
+  a.backward(grads[0]);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 14);
+}
+
+TEST_F(GradientScale, ZeroedGradientsTakeAnyScale) {
+  backward(a, 2);
+  change_scale();
+  for (const Tensor& p : {a, b}) p.mutable_grad() = p.grad().clone();
+  oa.zero_grad(/*set_to_none=*/false);
+  ob.zero_grad(/*set_to_none=*/false);
+  backward(a, 3);
+  loss(b, 3).backward();
+  scaler.step(oa);
+  ob.step();
+  EXPECT_EQ(value(a), 13);
+  EXPECT_EQ(value(b), 12);
+}
+
+TEST_F(GradientScale, OverflowInAnOlderPartSkipsTheStep) {
+  backward(a, INFINITY);
+  change_scale();
+  backward(a, 3);
+  EXPECT_TRUE(scaler.step(oa).skipped());
+  EXPECT_EQ(value(a), 16);
+}
+
+TEST_F(GradientScale, RecordedSumsHaveOneScaleToo) {
+  const auto penalty = [&] { return (a * a).sum(); };
+  scaler.scale(penalty()).backward({}, {}, /*create_graph=*/true);
+  scaler.update(64.0);
+  scaler.scale(penalty()).backward({}, {}, /*create_graph=*/true);
+  EXPECT_EQ(value(a.grad()), 64 * 64);
+  EXPECT_EQ(autograd::grad({a.grad().sum()}, {a})[0][0].item<float>(), 64 * 4);
+  a.mutable_grad() = a.grad().detach();
+}
+
+TEST_F(GradientScale, SixteenBitGradientsOfDifferentScalesBecomeF32) {
+  for (const DType low : {kHalf, kBFloat16}) {
+    const Tensor p = full({2}, 16.0, low).requires_grad_();
+    optim::SGD sgd({p}, optim::SGDOptions(1.0));
+    GradScaler wide(GradScalerOptions().init_scale(1024).backoff_factor(0x1p-20));
+    wide.scale(loss(p, 2)).backward();
+    EXPECT_EQ(p.grad().dtype(), low);
+    wide.update(0x1p-20);
+    wide.scale(loss(p, 1)).backward();
+    EXPECT_EQ(p.grad().dtype(), kFloat);
+    wide.step(sgd);
+    EXPECT_EQ(value(p), 13);
+  }
+}
+
+TEST_F(GradientScale, SixteenBitActivationsOfDifferentScalesThrow) {
+  const Tensor low = a.to(kBFloat16);
+  (scaler.scale(low.sum()) + other.scale(low.sum())).backward();
+  EXPECT_THROWS(scaler.step(oa), StateError, "different scales, added in 16 bits", "zero_grad()");
+  EXPECT_THROWS(oa.step(), StateError, "multiplied by");
+}
+
+TEST_F(GradientScale, ScalingTwiceThrows) {
+  scaler.scale(other.scale(loss(a))).backward();
+  EXPECT_THROWS(scaler.step(oa), StateError, "different scales");
+}
+
+TEST_F(GradientScale, NestedPassesPassTheScaleOn) {
+  const Tensor inner = loss(a, 2);
+  const Tensor detached = inner.detach().requires_grad_();
+  detached.register_hook([&](const Tensor& g) {
+    autograd::backward({inner}, {g});
+    return g;
+  });
+  scaler.scale(detached * 3).backward();
+  change_scale();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 10);
+}
+
+TEST_F(GradientScale, GradientsOfSeveralScalesInOneOptimizer) {
+  optim::SGD both({a, b}, optim::SGDOptions(1.0));
+  for (const bool unscales : {false, true}) {
+    backward(a, 2);
+    scaler.update(64.0);
+    backward(b, 3);
+    if (unscales) scaler.unscale_(both);
+    scaler.step(both);
+    scaler.update();
+    both.zero_grad();
+  }
+  EXPECT_EQ(value(a), 12);
+  EXPECT_EQ(value(b), 10);
+}
+
+TEST_F(GradientScale, MovesWithItsModule) {
+  nn::Linear layer(1, 1);
+  scaler.scale(layer->weight.sum()).backward();
+  layer->to(kDouble);
+  scaler.update(64.0);
+  optim::SGD sgd(layer->parameters(), optim::SGDOptions(1.0));
+  const double before = layer->weight.item<double>();
+  EXPECT_THROWS(sgd.step(), StateError, "multiplied by");
+  scaler.step(sgd);
+  EXPECT_EQ(layer->weight.item<double>(), before - 1);
+}
+
+// ---- f32 gradients of parameters with masters
+
+struct MasterGradients : ::testing::TestWithParam<std::tuple<DType, optim::MasterWeights>> {
+  DType low = std::get<0>(GetParam());
+  Tensor p = ones({2}, low).requires_grad_();
+  optim::SGD sgd{std::vector<Tensor>{p}, optim::SGDOptions(1.0)};
+  MasterGradients() { sgd.keep_master_weights(std::get<1>(GetParam())); }
+};
+
+TEST_P(MasterGradients, AccumulateInF32) {
+  for (int i = 0; i < 512; ++i) (p * 1).sum().backward();
+  EXPECT_EQ(p.grad().dtype(), kFloat);
+  EXPECT_EQ(p.grad()[0].item<float>(), 512);
+  sgd.zero_grad(/*set_to_none=*/false);
+  EXPECT_EQ(p.grad().dtype(), kFloat);
+  Tensor sum = zeros({2}, low);
+  for (int i = 0; i < 512; ++i) sum = sum + p;  // uses in one pass
+  sum.sum().backward();
+  EXPECT_EQ(p.grad()[0].item<float>(), 512);
+}
+
+TEST_P(MasterGradients, ProductsWriteThemUnrounded) {
+  const Tensor x = ones({257, 1}, low), w = ones({1, 2}, low).requires_grad_();
+  optim::SGD of_w({w}, optim::SGDOptions(1.0));
+  of_w.keep_master_weights(std::get<1>(GetParam()));
+  mm(x, w).sum().backward();
+  EXPECT_EQ(w.grad()[0][0].item<float>(), 257) << "256 in bf16";
+  EXPECT_EQ(autograd::grad({mm(x, w).sum()}, {w})[0].dtype(), low) << "grad() returns the input's dtype";
+}
+
+TEST_P(MasterGradients, AcceptAssignedLowGradients) {
+  p.mutable_grad() = full({2}, 256.0, low);
+  (p * 1).sum().backward();
+  EXPECT_EQ(p.grad().dtype(), kFloat);
+  EXPECT_EQ(p.grad()[0].item<float>(), 257);
+}
+
+TEST_P(MasterGradients, FollowTheOptimizer) {
+  const Tensor q = ones({2}, low).requires_grad_(), early = (q * 1).sum();
+  sgd.add_param_group(optim::OptimizerParamGroup({q}));
+  (q * 1).sum().backward();
+  EXPECT_EQ(q.grad().dtype(), kFloat);
+  early.backward();  // recorded before
+  EXPECT_EQ(q.grad()[0].item<float>(), 2);
+  sgd.zero_grad();
+  sgd.keep_master_weights(optim::MasterWeights::none);
+  (q * 1).sum().backward();
+  EXPECT_EQ(q.grad().dtype(), low);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MasterGradients,
+                         ::testing::Combine(::testing::Values(kHalf, kBFloat16),
+                                            ::testing::Values(optim::MasterWeights::f32,
+                                                              optim::MasterWeights::remainder)));
+
+}  // namespace
+}  // namespace tandem::testing
