@@ -141,48 +141,70 @@ OfStep<Rule> constants_of(const Rule& rule, double lr, unsigned states, float co
   return of;
 }
 
-float value_of(const std::vector<Tensor>& list, size_t i) { return list.empty() ? 0 : *list[i].raw<float>(); }
+bool has(const std::vector<Tensor>* list) { return list && !list->empty(); }
+float value_of(const std::vector<Tensor>* list, size_t i) { return has(list) ? *(*list)[i].raw<float>() : 0; }
 
-/// One step of a rule.
+/// One step of a rule. Its constructor allocates, run() does not.
 template <class Rule>
-void step(const OptimizerTensors& call, const Rule& rule, const StateLists& states, const std::vector<Tensor>& counts,
-          const std::vector<Tensor>& scalars, double lr, bool maximize, const std::vector<Tensor>& scales = {}) {
-  if (overflowed(call.scaling)) return;
-  Job job = make_job(call, states, scales);
-  if (maximize) job.factor = -job.factor;
-  unsigned present = 0;
-  for (size_t k = 0; k < kStates; ++k) present |= states[k] && !states[k]->empty() ? 1U << k : 0U;
-  // Computed once per step count, which parameters usually share: the powers are expensive.
-  std::vector<OfStep<Rule>> steps;
-  std::vector<uint32_t> step_of(job.groups.size());
-  for (size_t i = 0; i < job.groups.size(); ++i) {
-    const float count = value_of(counts, i), scalar = value_of(scalars, i);
-    if (steps.empty() || steps.back().count != count || steps.back().scalar != scalar) {
-      steps.push_back(constants_of(rule, lr, present, count, scalar));
-    }
-    step_of[i] = static_cast<uint32_t>(steps.size() - 1);
-    job.groups[i].rounding_key = math::state_key(count + 1);
-  }
-  const auto row_step = static_cast<const RowStep<Rule>&>(optim_table()).step;
-  const auto update_rows = [&](size_t index, const OptimRows& rows) { row_step(rows, steps[step_of[index]].f32); };
-  run(job, update_rows, [&](size_t index, double* p, const double* g, double* const* rows, int64_t n) {
-    const auto& constants = steps[step_of[index]].f64;
-    for (int64_t i = 0; i < n; ++i) {
-      double s[kStates] = {};
-      for (size_t k = 0; k < kStates; ++k) {
-        if (rows[k]) s[k] = rows[k][i];
+class Step {
+ public:
+  /// `counts` and `scalars` are lists of the call; null: it has none.
+  Step(const OptimizerTensors& call, const Rule& rule, const StateLists& states, const std::vector<Tensor>* counts,
+       const std::vector<Tensor>* scalars, double lr, bool maximize, const std::vector<Tensor>& scales = {})
+      : job_(make_job(call, states, scales)), step_of_(job_.groups.size()), counts_(counts), scalars_(scalars) {
+    if (maximize) job_.factor = -job_.factor;
+    unsigned present = 0;
+    for (size_t k = 0; k < kStates; ++k) present |= states[k] && !states[k]->empty() ? 1U << k : 0U;
+    // Computed once per step count, which parameters usually share: the powers are expensive.
+    for (size_t i = 0; i < job_.groups.size(); ++i) {
+      const float count = value_of(counts, i), scalar = value_of(scalars, i);
+      if (steps_.empty() || steps_.back().count != count || steps_.back().scalar != scalar) {
+        steps_.push_back(constants_of(rule, lr, present, count, scalar));
       }
-      p[i] = Rule::update(p[i], g[i] * job.factor, s[0], s[1], s[2], constants);
-      for (size_t k = 0; k < kStates; ++k) {
-        if (rows[k]) rows[k][i] = s[k];
-      }
+      step_of_[i] = static_cast<uint32_t>(steps_.size() - 1);
+      job_.groups[i].rounding_key = math::state_key(count + 1);
     }
-  });
-  for (size_t i = 0; i < job.groups.size(); ++i) {
-    const OfStep<Rule>& of = steps[step_of[i]];
-    if (!counts.empty()) *counts[i].raw<float>() = of.count + 1;
-    if (!scalars.empty()) *scalars[i].raw<float>() = of.scalar_after;
   }
+
+  void run() const {
+    const auto row_step = static_cast<const RowStep<Rule>&>(optim_table()).step;
+    const auto update_rows = [&](size_t index, const OptimRows& rows) { row_step(rows, steps_[step_of_[index]].f32); };
+    steps::run(job_, update_rows, [&](size_t index, double* p, const double* g, double* const* rows, int64_t n) {
+      const auto& constants = steps_[step_of_[index]].f64;
+      for (int64_t i = 0; i < n; ++i) {
+        double s[kStates] = {};
+        for (size_t k = 0; k < kStates; ++k) {
+          if (rows[k]) s[k] = rows[k][i];
+        }
+        p[i] = Rule::update(p[i], g[i] * job_.factor, s[0], s[1], s[2], constants);
+        for (size_t k = 0; k < kStates; ++k) {
+          if (rows[k]) rows[k][i] = s[k];
+        }
+      }
+    });
+    for (size_t i = 0; i < job_.groups.size(); ++i) {
+      const OfStep<Rule>& of = steps_[step_of_[i]];
+      if (has(counts_)) *(*counts_)[i].raw<float>() = of.count + 1;
+      if (has(scalars_)) *(*scalars_)[i].raw<float>() = of.scalar_after;
+    }
+  }
+
+ private:
+  Job job_;
+  std::vector<OfStep<Rule>> steps_;
+  std::vector<uint32_t> step_of_;
+  const std::vector<Tensor>*counts_, *scalars_;
+};
+
+/// Prepares all calls whose gradients are finite, and then runs them. `prepare` returns the Prepared of a call.
+template <class Prepared, class Call, class Prepare>
+void run_all(ArrayRef<Call> calls, const Prepare& prepare) {
+  std::vector<Prepared> prepared;
+  prepared.reserve(calls.size());
+  for (const Call& call : calls) {
+    if (!overflowed(call.scaling)) prepared.push_back(prepare(call));
+  }
+  for (Prepared& step : prepared) step.run();
 }
 
 // ---- LAMB: the moments and updates u, the norms, and the parameters
@@ -224,86 +246,115 @@ Squares squares_of(const Group& group, int64_t begin, int64_t end) {
   return sum;
 }
 
-/// The trust ratio of each parameter. The job's gradients are the updates. Sums are held in f64, in blocks that do not
-/// depend on the number of threads.
-std::vector<double> trust_ratios(const Job& job) {
+class LambStep {
+ public:
+  LambStep(const OptimizerCall& call, const math::Lamb& rule)
+      : lr_(call.lr),
+        updates_(updates_of(call)),
+        moments_(call, rule, {&call.states[0], &call.states[1], &updates_}, &call.steps, &call.scalars, call.lr,
+                 call.maximize),
+        job_(make_job({call.params, updates_, call.shadows, {}}, {})),
+        sums_(job_.groups.size()) {
+    for (size_t i = 0; i < job_.groups.size(); ++i) {
+      const int64_t numel = job_.groups[i].numel;
+      for (int64_t begin = 0; begin < numel; begin += kNormBlock) {
+        blocks_.push_back({i, begin, std::min(begin + kNormBlock, numel), {}});
+      }
+    }
+  }
+
+  void run() {
+    moments_.run();
+    add_squares();
+    // A step of SGD on the updates, with a learning rate for each parameter.
+    const auto row_step = static_cast<const RowStep<math::Sgd>&>(optim_table()).step;
+    const auto constants = [&]<class T>(T, size_t index) {
+      float none = 0;
+      return math::Sgd().constants<T>(lr_ * math::trust_ratio(sums_[index].p, sums_[index].u), 1, none);
+    };
+    steps::run(
+        job_, [&](size_t index, const OptimRows& rows) { row_step(rows, constants(0.0F, index)); },
+        [&](size_t index, double* p, const double* u, double* const*, int64_t n) {
+          const auto c = constants(0.0, index);
+          double none = 0;
+          for (int64_t i = 0; i < n; ++i) p[i] = math::Sgd::update(p[i], u[i], none, none, none, c);
+        });
+  }
+
+ private:
   struct Block {
     size_t group;
     int64_t begin, end;
     Squares squares;
   };
-  std::vector<Block> blocks;
-  for (size_t i = 0; i < job.groups.size(); ++i) {
-    const int64_t numel = job.groups[i].numel;
-    for (int64_t begin = 0; begin < numel; begin += kNormBlock) {
-      blocks.push_back({i, begin, std::min(begin + kNormBlock, numel), {}});
-    }
-  }
-  parallel_for(static_cast<int64_t>(blocks.size()), 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      Block& block = blocks[static_cast<size_t>(b)];
-      const Group& group = job.groups[block.group];
-      const bool f64 = group.dtypes[kParam] == DType::F64;
-      block.squares =
-          f64 ? squares_of<double>(group, block.begin, block.end) : squares_of<float>(group, block.begin, block.end);
-    }
-  });
-  std::vector<Squares> sums(job.groups.size());
-  for (const Block& block : blocks) {
-    sums[block.group].p += block.squares.p;
-    sums[block.group].u += block.squares.u;
-  }
-  std::vector<double> ratios;
-  for (const Squares& s : sums) ratios.push_back(math::trust_ratio(s.p, s.u));
-  return ratios;
-}
 
-void lamb_step(const OptimizerCall& call, const math::Lamb& rule) {
-  if (overflowed(call.scaling)) return;
-  std::vector<Tensor> updates;
-  for (const Tensor& p : call.params) updates.push_back(empty_like(p, p.dtype() == kDouble ? kDouble : kFloat));
-  step(call, rule, {&call.states[0], &call.states[1], &updates}, call.steps, call.scalars, call.lr, call.maximize);
-  Job job = make_job({call.params, updates, call.shadows, {}}, {});
-  const std::vector<double> ratios = trust_ratios(job);
-  // A step of SGD on the updates, with a learning rate for each parameter.
-  const auto row_step = static_cast<const RowStep<math::Sgd>&>(optim_table()).step;
-  const auto constants = [&]<class T>(T, size_t index) {
-    float none = 0;
-    return math::Sgd().constants<T>(call.lr * ratios[index], 1, none);
-  };
-  run(
-      job, [&](size_t index, const OptimRows& rows) { row_step(rows, constants(0.0F, index)); },
-      [&](size_t index, double* p, const double* u, double* const*, int64_t n) {
-        const auto c = constants(0.0, index);
-        double none = 0;
-        for (int64_t i = 0; i < n; ++i) p[i] = math::Sgd::update(p[i], u[i], none, none, none, c);
-      });
-}
+  static std::vector<Tensor> updates_of(const OptimizerCall& call) {
+    std::vector<Tensor> updates;
+    for (const Tensor& p : call.params) updates.push_back(empty_like(p, p.dtype() == kDouble ? kDouble : kFloat));
+    return updates;
+  }
+
+  /// The squared norms of each parameter and its update. Sums are held in f64, in blocks that do not depend on the
+  /// number of threads.
+  void add_squares() {
+    parallel_for(static_cast<int64_t>(blocks_.size()), 1, [&](int64_t first, int64_t last) {
+      for (int64_t b = first; b < last; ++b) {
+        Block& block = blocks_[static_cast<size_t>(b)];
+        const Group& group = job_.groups[block.group];
+        const bool f64 = group.dtypes[kParam] == DType::F64;
+        block.squares =
+            f64 ? squares_of<double>(group, block.begin, block.end) : squares_of<float>(group, block.begin, block.end);
+      }
+    });
+    for (const Block& block : blocks_) {
+      sums_[block.group].p += block.squares.p;
+      sums_[block.group].u += block.squares.u;
+    }
+  }
+
+  double lr_;
+  std::vector<Tensor> updates_;
+  Step<math::Lamb> moments_;  // also writes the updates
+  Job job_;                   // its gradients are the updates
+  std::vector<Block> blocks_;
+  std::vector<Squares> sums_;  // by parameter
+};
 
 }  // namespace
 }  // namespace steps
 
-void sgd(const SgdCall& call) {
-  steps::step(call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov},
-              {&call.momentum_buffers}, call.steps, {}, call.lr, call.maximize);
+void sgd(ArrayRef<SgdCall> calls) {
+  using Step = steps::Step<math::Sgd>;
+  steps::run_all<Step>(calls, [](const SgdCall& call) {
+    return Step(call, {call.momentum, call.dampening, call.weight_decay, call.nesterov}, {&call.momentum_buffers},
+                &call.steps, nullptr, call.lr, call.maximize);
+  });
 }
 
-void adam(const AdamCall& call) {
-  steps::step(call, math::Adam{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled},
-              {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, call.steps, {}, call.lr, call.maximize,
-              call.exp_avg_scales);
+void adam(ArrayRef<AdamCall> calls) {
+  using Step = steps::Step<math::Adam>;
+  steps::run_all<Step>(calls, [](const AdamCall& call) {
+    return Step(call, {call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled},
+                {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs}, &call.steps, nullptr, call.lr,
+                call.maximize, call.exp_avg_scales);
+  });
 }
 
-void optimizer_step(const OptimizerCall& call) {
-  const auto visitor = [&]<class Rule>(const Rule& rule) {
-    if constexpr (std::is_same_v<Rule, math::Lamb>) {
-      steps::lamb_step(call, rule);
-    } else {
-      steps::step(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps, call.scalars, call.lr,
-                  call.maximize);
-    }
+void optimizer_step(ArrayRef<OptimizerCall> calls) {
+  if (calls.empty()) return;
+  const auto visitor = [&]<class Rule>(const Rule&) {
+    using Step = std::conditional_t<std::is_same_v<Rule, math::Lamb>, steps::LambStep, steps::Step<Rule>>;
+    steps::run_all<Step>(calls, [](const OptimizerCall& call) {
+      const Rule& rule = std::get<Rule>(call.rule);
+      if constexpr (std::is_same_v<Rule, math::Lamb>) {
+        return Step(call, rule);
+      } else {
+        return Step(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, &call.steps, &call.scalars,
+                    call.lr, call.maximize);
+      }
+    });
   };
-  std::visit(visitor, call.rule);
+  std::visit(visitor, calls[0].rule);
 }
 
 }  // namespace tandem::cpu

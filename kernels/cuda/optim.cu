@@ -11,12 +11,14 @@
 
 namespace tandem::cuda {
 
-void sgd(const SgdCall& call) {
-  steps::run(call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov}, {&call.momentum_buffers},
-             call.steps, {}, call.lr, call.captured_lr, call.maximize);
+void sgd(ArrayRef<SgdCall> calls) {
+  for (const SgdCall& call : calls) {
+    steps::run(call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov},
+               {&call.momentum_buffers}, call.steps, {}, call.lr, call.captured_lr, call.maximize);
+  }
 }
 
-void adam(const AdamCall& call) {
+static void adam_step(const AdamCall& call) {
   const math::Adam rule{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled};
   const steps::StateLists states = {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs};
   if (kernels::any_compact(states)) {
@@ -24,6 +26,10 @@ void adam(const AdamCall& call) {
   } else {
     steps::run(call, rule, states, call.steps, {}, call.lr, call.captured_lr, call.maximize);
   }
+}
+
+void adam(ArrayRef<AdamCall> calls) {
+  for (const AdamCall& call : calls) adam_step(call);
 }
 
 }  // namespace tandem::cuda

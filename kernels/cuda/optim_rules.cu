@@ -109,16 +109,18 @@ void lamb_step(const OptimizerCall& call, const math::Lamb& rule) {
 }  // namespace
 }  // namespace steps
 
-void optimizer_step(const OptimizerCall& call) {
-  const auto visitor = [&]<class R>(const R& rule) {
-    if constexpr (std::is_same_v<R, math::Lamb>) {
-      steps::lamb_step(call, rule);
-    } else {
-      steps::run(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps, call.scalars, call.lr,
-                 call.captured_lr, call.maximize);
-    }
-  };
-  std::visit(visitor, call.rule);
+void optimizer_step(ArrayRef<OptimizerCall> calls) {
+  for (const OptimizerCall& call : calls) {
+    const auto visitor = [&]<class R>(const R& rule) {
+      if constexpr (std::is_same_v<R, math::Lamb>) {
+        steps::lamb_step(call, rule);
+      } else {
+        steps::run(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps, call.scalars, call.lr,
+                   call.captured_lr, call.maximize);
+      }
+    };
+    std::visit(visitor, call.rule);
+  }
 }
 
 }  // namespace tandem::cuda

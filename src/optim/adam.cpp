@@ -158,7 +158,7 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
       check_steps(state.step(), p);
       call.steps.push_back(state.step());
     }
-    for (AdamCall& call : list.calls()) calls.push_back(std::move(call));
+    list.move_to(calls);
   }
   TANDEM_CHECK(any, StateError, "step() without any parameters; were the modules registered?");
   moments.commit();
@@ -167,8 +167,8 @@ std::vector<AdamCall> make_calls(std::vector<OptimizerParamGroup>& groups, const
 
 template <class NoteMasters>
 void run(const std::vector<AdamCall>& calls, const NoteMasters& note_masters) {
+  for_each_device_type<AdamCall>(calls, [](ArrayRef<AdamCall> list) { backend(list[0].params[0]).adam(list); });
   for (const AdamCall& call : calls) {
-    backend(call.params[0]).adam(call);
     finish(call, {&call.exp_avgs, &call.exp_avg_scales, &call.exp_avg_sqs, &call.max_exp_avg_sqs, &call.steps});
     note_masters(call);
   }

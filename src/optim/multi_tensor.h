@@ -2,6 +2,7 @@
 // One backend call for all parameters of a group that share device and dtype: how optimizers build the call and
 // complete it.
 #include <initializer_list>
+#include <iterator>
 #include <vector>
 
 #include "tandem/backend.h"
@@ -48,6 +49,16 @@ void add_parameter(OptimizerTensors& call, Tensor updated, Tensor shadow, const 
 /// as valid. Also correct if found_inf suppressed the writes, since each copy held its parameter's value before.
 void finish(const OptimizerTensors& call, std::initializer_list<const std::vector<Tensor>*> states);
 
+/// Calls run(calls) for each run of calls whose parameters are on one type of device.
+template <class Call, class Run>
+void for_each_device_type(ArrayRef<Call> calls, const Run& run) {
+  for (size_t first = 0, end = 0; first < calls.size(); first = end) {
+    const DeviceType type = calls[first].params[0].device().type();
+    while (end < calls.size() && calls[end].params[0].device().type() == type) ++end;
+    run(calls.slice(first, end - first));
+  }
+}
+
 /// The calls of one step.
 template <class Call>
 class CallList {
@@ -67,7 +78,9 @@ class CallList {
     call.grads.reserve(expected);
     return call;
   }
-  std::vector<Call>& calls() { return calls_; }
+  void move_to(std::vector<Call>& all) {
+    all.insert(all.end(), std::make_move_iterator(calls_.begin()), std::make_move_iterator(calls_.end()));
+  }
 
  private:
   std::vector<Call> calls_;

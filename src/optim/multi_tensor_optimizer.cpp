@@ -83,7 +83,7 @@ void MultiTensorOptimizer::step(const FusedUnscale& scaling) {
   NoGradGuard no_grad;
   check_scaling(scaling);
   TANDEM_CHECK(size() > 0, StateError, "step() without any parameters; were the modules registered?");
-  std::vector<CallList<OptimizerCall>> lists;
+  std::vector<OptimizerCall> calls;
   // All checks come before the first write.
   for (OptimizerParamGroup& group : param_groups()) {
     const OptimizerOptions& options = group.options();
@@ -91,7 +91,7 @@ void MultiTensorOptimizer::step(const FusedUnscale& scaling) {
     OptimizerCall settings;
     kind.configure(settings, options);
     settings.captured_lr = captured_lr(group);
-    CallList<OptimizerCall>& list = lists.emplace_back();
+    CallList<OptimizerCall> list;
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
@@ -107,13 +107,13 @@ void MultiTensorOptimizer::step(const FusedUnscale& scaling) {
       }
       add_state(call, kind.fields(*own->second, &options), p);
     }
+    list.move_to(calls);
   }
-  for (CallList<OptimizerCall>& list : lists) {
-    for (const OptimizerCall& call : list.calls()) {
-      backend(call.params[0]).optimizer_step(call);
-      finish(call, {&call.states[0], &call.states[1], &call.states[2], &call.steps, &call.scalars});
-      note_masters(call);
-    }
+  for_each_device_type<OptimizerCall>(
+      calls, [](ArrayRef<OptimizerCall> list) { backend(list[0].params[0]).optimizer_step(list); });
+  for (const OptimizerCall& call : calls) {
+    finish(call, {&call.states[0], &call.states[1], &call.states[2], &call.steps, &call.scalars});
+    note_masters(call);
   }
 }
 

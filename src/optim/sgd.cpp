@@ -73,7 +73,7 @@ void SGD::step(const FusedUnscale& scaling) {
   NoGradGuard no_grad;
   check_scaling(scaling);
   TANDEM_CHECK(size() > 0, StateError, "step() without any parameters; were the modules registered?");
-  std::vector<CallList<SgdCall>> lists;
+  std::vector<SgdCall> calls;
   // All checks come before the first write.
   for (OptimizerParamGroup& group : param_groups()) {
     check_options(group.options());
@@ -86,7 +86,7 @@ void SGD::step(const FusedUnscale& scaling) {
     settings.weight_decay = o.weight_decay();
     settings.nesterov = o.nesterov();
     settings.maximize = o.maximize();
-    CallList<SgdCall>& list = lists.emplace_back();
+    CallList<SgdCall> list;
     for (const Tensor& p : group.params()) {
       const Tensor& grad = p.grad();
       if (!grad.defined()) continue;
@@ -101,13 +101,12 @@ void SGD::step(const FusedUnscale& scaling) {
       check_steps(state.step(), p);
       call.steps.push_back(state.step());
     }
+    list.move_to(calls);
   }
-  for (CallList<SgdCall>& list : lists) {
-    for (const SgdCall& call : list.calls()) {
-      backend(call.params[0]).sgd(call);
-      finish(call, {&call.momentum_buffers, &call.steps});
-      note_masters(call);
-    }
+  for_each_device_type<SgdCall>(calls, [](ArrayRef<SgdCall> list) { backend(list[0].params[0]).sgd(list); });
+  for (const SgdCall& call : calls) {
+    finish(call, {&call.momentum_buffers, &call.steps});
+    note_masters(call);
   }
 }
 

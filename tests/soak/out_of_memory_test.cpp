@@ -223,10 +223,99 @@ std::string limited_address_space(uint64_t seed, const std::function<void(const 
   });
 }
 
+/// An iteration of a scaler and an optimizer with several groups, up to its step.
+struct Iteration {
+  explicit Iteration(
+      const std::function<std::unique_ptr<optim::Optimizer>(std::vector<optim::OptimizerParamGroup>)>& make) {
+    const Tensor a = ones({3, 2}).requires_grad_(), b = ones({2}, kDouble).requires_grad_(),
+                 c = ones({40}, kBFloat16).requires_grad_();
+    params = {a, b, c};
+    optimizer = make({optim::OptimizerParamGroup({a}), optim::OptimizerParamGroup({b, c})});
+    optimizer->keep_master_weights();
+    backward();
+    scaler.step(*optimizer);
+    scaler.update();
+    backward();
+  }
+  void backward() {
+    optimizer->zero_grad();
+    Tensor loss = zeros({});
+    for (const Tensor& p : params) loss = loss + (p * p).sum().to(kFloat);
+    scaler.scale(loss).backward();
+  }
+  StateDict state() {
+    StateDict all = clone(optimizer->state_dict());
+    for (size_t i = 0; i < params.size(); ++i) all.insert(std::to_string(i), params[i].detach().clone());
+    for (const auto& [key, value] : scaler.state_dict()) all.insert("scaler." + key, full({}, value, kDouble));
+    return all;
+  }
+  std::vector<Tensor> params;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  amp::GradScaler scaler{amp::GradScalerOptions().growth_interval(1)};
+};
+
+/// Lets each allocation of `call` fail in turn. It must then have changed nothing, and a second call must do all.
+template <class Make, class Call>
+void expect_all_or_nothing(const std::string& what, const Make& make, const Call& call) {
+  const auto whole = make();
+  call(*whole);
+  const StateDict expected = whole->state();
+  for (uint64_t fails = 0;; ++fails) {
+    const auto it = make();
+    const StateDict before = it->state();
+    bool failed = false;
+    {
+      const FailingNew failing(fails);
+      try {
+        call(*it);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+    }
+    const std::string where = what + ", allocation " + std::to_string(fails);
+    if (failed) {
+      ASSERT_EQ(difference(it->state(), before), "") << where;
+      call(*it);
+    }
+    ASSERT_EQ(difference(it->state(), expected), "") << where;
+    if (!failed) return;
+  }
+}
+
 const ChildTaskRegistration new_registration("FailingNew", failing_new);
 const ChildTaskRegistration limit_registration("LimitedAddressSpace", limited_address_space);
 
 TEST(OutOfMemory, FailingNewOnlyThrows) { expect_good_outcomes("FailingNew", kSlowRun ? 200 : 1000, {}); }
+
+template <class Optimizer, class Options>
+void expect_steps_are_all_or_nothing(const char* name, const Options& options) {
+  const auto make = [&] {
+    return std::make_unique<Iteration>([&](std::vector<optim::OptimizerParamGroup> groups) {
+      return std::make_unique<Optimizer>(std::move(groups), options);
+    });
+  };
+  expect_all_or_nothing(std::string("step of ") + name, make, [](Iteration& it) { it.scaler.step(*it.optimizer); });
+  const auto unscaled = [&] {
+    auto it = make();
+    it->scaler.unscale_(*it->optimizer);
+    return it;
+  };
+  expect_all_or_nothing(std::string("step after unscale_ of ") + name, unscaled,
+                        [](Iteration& it) { it.scaler.step(*it.optimizer); });
+  const auto stepped = [&] {
+    auto it = make();
+    it->scaler.step(*it->optimizer);
+    return it;
+  };
+  expect_all_or_nothing(std::string("update after ") + name, stepped, [](Iteration& it) { it.scaler.update(); });
+}
+
+TEST(OutOfMemory, StepsAndUpdatesAreAllOrNothing) {
+  expect_steps_are_all_or_nothing<optim::SGD>("SGD", optim::SGDOptions(0.1).momentum(0.9));
+  expect_steps_are_all_or_nothing<optim::AdamW>("AdamW", optim::AdamWOptions(0.1));
+  expect_steps_are_all_or_nothing<optim::LAMB>("LAMB", optim::LAMBOptions(0.1));
+  expect_steps_are_all_or_nothing<optim::RMSprop>("RMSprop", optim::RMSpropOptions(0.1));
+}
 
 TEST(OutOfMemory, LimitedAddressSpaceOnlyThrows) {
   if (!MemoryLimit::is_possible()) GTEST_SKIP() << "memory cannot be limited";
