@@ -49,7 +49,7 @@ struct MatMul : Base {
   }
 };
 struct PlainMM : MatMul<autograd::Function<PlainMM>> {};
-struct MyMM : MatMul<amp::CustomFunction<MyMM>> {};
+struct AutocastMM : MatMul<amp::CustomFunction<AutocastMM>> {};
 struct MyMM32 : MatMul<amp::CustomFunction<MyMM32, kFloat>> {};
 struct MyMM16 : MatMul<amp::CustomFunction<MyMM16, kHalf>> {};
 
@@ -62,7 +62,7 @@ TEST(CustomFunction, BackwardRunsUnderTheAutocastOfForward) {
     {
       amp::AutocastGuard region(device_type(), dtype);
       amp::PolicyGuard policies({{"softmax", amp::Cast::lower}});
-      y = MyMM::apply(a, b);
+      y = AutocastMM::apply(a, b);
     }
     EXPECT_EQ(y.dtype(), dtype);
     EXPECT_EQ(forward_saw, (Seen{true, dtype, amp::Cast::lower}));
@@ -77,7 +77,7 @@ TEST(CustomFunction, BackwardRunsUnderTheAutocastOfForward) {
 
 TEST(CustomFunction, BackwardIgnoresRegionsOpenedAfterForward) {
   const Tensor a = weight(1), b = weight(2);
-  const Tensor y = MyMM::apply(a, b);
+  const Tensor y = AutocastMM::apply(a, b);
   {
     amp::AutocastGuard region(device_type());
     y.sum().backward();

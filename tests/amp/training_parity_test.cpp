@@ -28,7 +28,7 @@ struct Cnn : nn::Module {
   nn::Linear fc{32, kClasses};
 };
 
-const nlohmann::json& golden() {
+const nlohmann::json& golden_runs() {
   static const nlohmann::json g = read_traces("training");
   return g;
 }
@@ -39,12 +39,12 @@ Trace train(DType dtype, uint64_t seed) {
   set_weights(model, seed);
   auto optimizer = model.optimizer();
   amp::GradScaler scaler(amp::GradScalerOptions()
-                             .init_scale(golden().at("init_scale").get<double>())
-                             .growth_interval(golden().at("growth_interval").get<int64_t>())
+                             .init_scale(golden_runs().at("init_scale").get<double>())
+                             .growth_interval(golden_runs().at("growth_interval").get<int64_t>())
                              .enabled(dtype == kHalf));
   Trace trace;
-  for (uint64_t step = 0; step < golden().at("steps").get<uint64_t>(); ++step) {
-    const Batch batch = make_batch(Model::inputs(), golden().at("batch").get<int64_t>(), seed + 1000 + step);
+  for (uint64_t step = 0; step < golden_runs().at("steps").get<uint64_t>(); ++step) {
+    const Batch batch = make_batch(Model::inputs(), golden_runs().at("batch").get<int64_t>(), seed + 1000 + step);
     optimizer.zero_grad();
     Tensor loss;
     {
@@ -69,8 +69,8 @@ double loss_tolerance(DType dtype) { return dtype == kFloat ? 1e-4 : 0.03; }
 template <class Model>
 void expect_parity(const char* model, DType dtype) {
   AsPyTorch as_pytorch;
-  const nlohmann::json& expected = golden().at(model).at(std::string(name(dtype)));
-  const Trace trace = train<Model>(dtype, golden().at(model).at("seed").get<uint64_t>());
+  const nlohmann::json& expected = golden_runs().at(model).at(std::string(name(dtype)));
+  const Trace trace = train<Model>(dtype, golden_runs().at(model).at("seed").get<uint64_t>());
   const auto losses = expected.at("losses").get<std::vector<double>>();
   const double worst = largest_difference(trace.losses, losses);
   EXPECT_LE(worst, loss_tolerance(dtype));

@@ -35,8 +35,8 @@ struct Format<BFloat16> {
 };
 
 template <class T>
-class HalfTest : public testing::Test {};
-using HalfTypes = testing::Types<Half, BFloat16>;
+class HalfTest : public ::testing::Test {};
+using HalfTypes = ::testing::Types<Half, BFloat16>;
 TYPED_TEST_SUITE(HalfTest, HalfTypes);
 
 TYPED_TEST(HalfTest, EveryBitPatternRoundTrips) {

@@ -1,21 +1,16 @@
 // Division with remainder, functions of two numbers, bits, and ops of three operands.
 #include "tandem/ops/arithmetic.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/convert.h"
 
 namespace tandem::testing {
 namespace {
 
-const double inf = HUGE_VAL, nan = NAN;
-const std::string at_kinks = "values at kinks, poles and the ends of the range";
-
-using Function = Tensor (*)(const Tensor&, const Tensor&);
+using BinaryFunction = Tensor (*)(const Tensor&, const Tensor&);
 
 /// Adds an op of two tensors: equal sizes, sizes that broadcast, and special values.
-void binary(Cases& c, const std::string& op, const std::string& torch, Function f, const Input& a, const Input& b,
+void binary(Cases& c, const std::string& op, const std::string& torch, BinaryFunction f, const Input& a, const Input& b,
             std::vector<double> special_a, std::vector<double> special_b, const std::string& prefix = "") {
   auto run = [f](In x) -> Out { return {f(x[0], x[1])}; };
   auto sized = [](Input input, std::vector<int64_t> sizes) {
@@ -82,7 +77,7 @@ void divisions(Cases& c) {
        }});
 }
 
-void functions(Cases& c) {
+void binary_functions(Cases& c) {
   const Input any = normal({}), positive = uniform({}, 0.25, 4);
   binary(c, "hypot", "torch.hypot(a, b)", hypot, any, any, {3, 0, inf, 1, -6e4}, {4, 2, 1, -inf, 200});
   binary(c, "fmax", "torch.fmax(a, b)", fmax, any, any, {1, 2, 3, nan, 1, inf, nan}, {1, 3, 2, 1, nan, -inf, nan});
@@ -261,7 +256,8 @@ void bounds(Cases& c) {
 }
 
 void bits(Cases& c) {
-  auto add = [&](const std::string& op, Function f, Tensor (*number)(const Tensor&, Scalar), const std::string& name) {
+  auto add = [&](const std::string& op, BinaryFunction f, Tensor (*number)(const Tensor&, Scalar),
+                 const std::string& name) {
     c.push_back({.op = op,
                  .name = "integers",
                  .torch = "(torch." + name + "(a, b), torch." + name + "(a, 5), torch." + name + "(c, d))",
@@ -354,7 +350,7 @@ void three_operands(Cases& c) {
                .sum = 24});
 }
 
-void in_place(Cases& c) {
+void arithmetic_in_place(Cases& c) {
   auto add = [&](const std::string& op, const std::string& torch, std::vector<Input> inputs,
                  Callable<const Tensor&(const Tensor&, In)> f, const std::string& name = "") {
     c.push_back({.op = op,
@@ -428,11 +424,11 @@ void in_place(Cases& c) {
 Cases arithmetic_cases() {
   Cases c;
   divisions(c);
-  functions(c);
+  binary_functions(c);
   bounds(c);
   bits(c);
   three_operands(c);
-  in_place(c);
+  arithmetic_in_place(c);
   return c;
 }
 

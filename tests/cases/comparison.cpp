@@ -1,13 +1,9 @@
 // Comparisons, logic, and tests for NaN and infinities.
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/elementwise.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL, nan = NAN;
 
 /// Covers equal and unequal numbers, zeros of both signs, NaN and inf; then scalars, broadcasting and integers.
 void comparison(Cases& cases, const std::string& op, const std::string& sign,

@@ -1,15 +1,11 @@
 // Norms of vectors and matrices, distances and similarities.
 #include "tandem/ops/distance.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/vector_norm.h"
 
 namespace tandem::testing {
 namespace {
-
-constexpr double inf = INFINITY;
 
 void norms(Cases& c) {
   const std::string f = "torch.linalg.vector_norm";

@@ -4,14 +4,11 @@
 
 #include <cmath>
 
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/convert.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL, nan = NAN;
-const std::string at_kinks = "values at kinks, poles and the ends of the range";
 
 /// Makes an input of the given sizes for a unary op.
 using Draw = Input (*)(std::vector<int64_t> sizes);

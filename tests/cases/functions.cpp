@@ -1,7 +1,7 @@
 // Functions of one number, and activations.
 #include <cmath>
 
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/activation_in_place.h"
 #include "tandem/ops/arithmetic.h"
@@ -11,12 +11,9 @@
 namespace tandem::testing {
 namespace {
 
-const double inf = HUGE_VAL, nan = NAN;
-const std::string at_kinks = "values at kinks, poles and the ends of the range";
-
 /// Adds an op of one tensor: ordinary numbers, a transposed matrix, and special values.
-void unary(Cases& cases, const std::string& op, const std::string& torch, Callable<Tensor(const Tensor&)> f,
-           const Input& draw, std::vector<double> special, const std::string& prefix = "") {
+void function_of_one(Cases& cases, const std::string& op, const std::string& torch, Callable<Tensor(const Tensor&)> f,
+                     const Input& draw, std::vector<double> special, const std::string& prefix = "") {
   auto run = [f](In x) -> Out { return {f(x[0])}; };
   auto sized = [&](std::vector<int64_t> sizes) {
     Input input = draw;
@@ -44,39 +41,40 @@ using Function = Tensor (*)(const Tensor&);
 void functions(Cases& c) {
   const Input any = normal({}), inside = uniform({}, -0.75, 0.75), above_one = uniform({}, 1.25, 4);
   const Input above_zero = uniform({}, 0.25, 4), probability = uniform({}, 0.125, 0.875);
-  unary(c, "tan", "torch.tan(a)", tan, inside, {0, -0.0, 1, -1.5, 3, 100, -1000, inf, nan});
-  unary(c, "asin", "torch.asin(a)", asin, inside, {0, -0.0, 1, -1, 0.5, 2, nan});
-  unary(c, "acos", "torch.acos(a)", acos, inside, {0, -0.0, 1, -1, 0.5, 2, nan});
-  unary(c, "atan", "torch.atan(a)", atan, any, {0, -0.0, 1, -1, 1e4, inf, -inf, nan});
-  unary(c, "sinh", "torch.sinh(a)", sinh, any, {0, -0.0, 1e-4, 10, -10, 100, inf, -inf, nan});
-  unary(c, "cosh", "torch.cosh(a)", cosh, any, {0, -0.0, 1e-4, 10, -10, 100, inf, -inf, nan});
-  unary(c, "asinh", "torch.asinh(a)", asinh, any, {0, -0.0, 1e-4, 100, -1000, inf, -inf, nan});
-  unary(c, "acosh", "torch.acosh(a)", acosh, above_one, {1, 1.5, 1000, 0, -2, inf, nan});
-  unary(c, "atanh", "torch.atanh(a)", atanh, inside, {0, -0.0, 1e-4, 1, -1, 2, nan});
-  unary(c, "log2", "torch.log2(a)", log2, above_zero, {1, 8, 0, -1, inf, nan, 60000});
-  unary(c, "log10", "torch.log10(a)", log10, above_zero, {1, 1000, 0, -1, inf, nan, 60000});
-  unary(c, "exp2", "torch.exp2(a)", exp2, any, {0, 3, -3, 127, -126, 200, -200, inf, -inf, nan});
-  unary(c, "erfc", "torch.erfc(a)", erfc, any, {0, -0.0, 3, -3, 5, 12, -10, inf, -inf, nan});
-  unary(c, "erfinv", "torch.erfinv(a)", erfinv, inside, {0, 0.5, 1, -1, 2, 0.99, nan});
-  unary(c, "lgamma", "torch.lgamma(a)", lgamma, above_zero, {1, 2, 0, -1, -0.5, 100, inf, nan});
-  unary(c, "digamma", "torch.digamma(a)", digamma, above_zero, {1, 20, 0, -0.5, 1e4, inf, nan});
-  unary(c, "i0", "torch.i0(a)", i0, any, {0, -0.0, 1e-3, -3, 8, 9, -20, 60, inf, nan});
-  unary(c, "special_i1", "torch.special.i1(a)", special_i1, any, {0, 1e-3, -3, 8, 9, -10, nan});
-  unary(c, "sinc", "torch.sinc(a)", sinc, above_zero, {0, 0.5, -0.5, 1.25, -2.75, 0x1p-10, -0.046875});
-  unary(c, "logit", "torch.logit(a)", [](const Tensor& x) { return logit(x); }, probability, {0, 1, 0.5, -1, 2, nan});
-  unary(
+  function_of_one(c, "tan", "torch.tan(a)", tan, inside, {0, -0.0, 1, -1.5, 3, 100, -1000, inf, nan});
+  function_of_one(c, "asin", "torch.asin(a)", asin, inside, {0, -0.0, 1, -1, 0.5, 2, nan});
+  function_of_one(c, "acos", "torch.acos(a)", acos, inside, {0, -0.0, 1, -1, 0.5, 2, nan});
+  function_of_one(c, "atan", "torch.atan(a)", atan, any, {0, -0.0, 1, -1, 1e4, inf, -inf, nan});
+  function_of_one(c, "sinh", "torch.sinh(a)", sinh, any, {0, -0.0, 1e-4, 10, -10, 100, inf, -inf, nan});
+  function_of_one(c, "cosh", "torch.cosh(a)", cosh, any, {0, -0.0, 1e-4, 10, -10, 100, inf, -inf, nan});
+  function_of_one(c, "asinh", "torch.asinh(a)", asinh, any, {0, -0.0, 1e-4, 100, -1000, inf, -inf, nan});
+  function_of_one(c, "acosh", "torch.acosh(a)", acosh, above_one, {1, 1.5, 1000, 0, -2, inf, nan});
+  function_of_one(c, "atanh", "torch.atanh(a)", atanh, inside, {0, -0.0, 1e-4, 1, -1, 2, nan});
+  function_of_one(c, "log2", "torch.log2(a)", log2, above_zero, {1, 8, 0, -1, inf, nan, 60000});
+  function_of_one(c, "log10", "torch.log10(a)", log10, above_zero, {1, 1000, 0, -1, inf, nan, 60000});
+  function_of_one(c, "exp2", "torch.exp2(a)", exp2, any, {0, 3, -3, 127, -126, 200, -200, inf, -inf, nan});
+  function_of_one(c, "erfc", "torch.erfc(a)", erfc, any, {0, -0.0, 3, -3, 5, 12, -10, inf, -inf, nan});
+  function_of_one(c, "erfinv", "torch.erfinv(a)", erfinv, inside, {0, 0.5, 1, -1, 2, 0.99, nan});
+  function_of_one(c, "lgamma", "torch.lgamma(a)", lgamma, above_zero, {1, 2, 0, -1, -0.5, 100, inf, nan});
+  function_of_one(c, "digamma", "torch.digamma(a)", digamma, above_zero, {1, 20, 0, -0.5, 1e4, inf, nan});
+  function_of_one(c, "i0", "torch.i0(a)", i0, any, {0, -0.0, 1e-3, -3, 8, 9, -20, 60, inf, nan});
+  function_of_one(c, "special_i1", "torch.special.i1(a)", special_i1, any, {0, 1e-3, -3, 8, 9, -10, nan});
+  function_of_one(c, "sinc", "torch.sinc(a)", sinc, above_zero, {0, 0.5, -0.5, 1.25, -2.75, 0x1p-10, -0.046875});
+  function_of_one(c, "logit", "torch.logit(a)", [](const Tensor& x) { return logit(x); }, probability,
+                  {0, 1, 0.5, -1, 2, nan});
+  function_of_one(
       c, "logit", "torch.logit(a, eps=0.25)", [](const Tensor& x) { return logit(x, 0.25); }, uniform({}, 0.375, 0.625),
       {0, 1, 0.5, -1, 2, 0.3125, nan}, "eps_");
-  unary(c, "trunc", "torch.trunc(a)", trunc, any, {0.5, -0.5, 2.5, -2.5, inf, -inf, nan});
-  unary(c, "frac", "torch.frac(a)", frac, uniform({}, 1.125, 1.875), {0.5, -0.5, 2.75, -2.75, 3});
-  unary(c, "round_decimals", "torch.round(a, decimals=1)", [](const Tensor& x) { return round(x, 1); },
-        uniform({}, 1.0625, 1.125), {0.5, -1.25, 12.5, inf, nan});
-  unary(
+  function_of_one(c, "trunc", "torch.trunc(a)", trunc, any, {0.5, -0.5, 2.5, -2.5, inf, -inf, nan});
+  function_of_one(c, "frac", "torch.frac(a)", frac, uniform({}, 1.125, 1.875), {0.5, -0.5, 2.75, -2.75, 3});
+  function_of_one(c, "round_decimals", "torch.round(a, decimals=1)", [](const Tensor& x) { return round(x, 1); },
+                  uniform({}, 1.0625, 1.125), {0.5, -1.25, 12.5, inf, nan});
+  function_of_one(
       c, "round_decimals", "torch.round(a, decimals=-2)", [](const Tensor& x) { return round(x, -2); },
       uniform({}, 110, 140), {50, 150, 449, -1250}, "hundreds_");
-  unary(c, "nan_to_num", "torch.nan_to_num(a, posinf=100, neginf=-50)",
-        [](const Tensor& x) { return nan_to_num(x, {}, 100, -50); }, any, {nan, inf, -inf, 2, -0.0});
-  unary(
+  function_of_one(c, "nan_to_num", "torch.nan_to_num(a, posinf=100, neginf=-50)",
+                  [](const Tensor& x) { return nan_to_num(x, {}, 100, -50); }, any, {nan, inf, -inf, 2, -0.0});
+  function_of_one(
       c, "nan_to_num", "torch.nan_to_num(a, nan=3, posinf=7, neginf=8)",
       [](const Tensor& x) { return nan_to_num(x, 3, 7, 8); }, any, {nan, inf, -inf, 2, -0.0}, "replaced_");
   const std::vector<double> signs = {0, 0.5, 1, -1, inf, -inf};
@@ -121,44 +119,44 @@ void functions(Cases& c) {
 
 void activations(Cases& c) {
   const Input any = normal({});
-  unary(c, "silu", "F.silu(a)", silu, any, {0, -0.0, 20, -20, 100, -100, nan});
-  unary(c, "mish", "F.mish(a)", mish, any, {0, -0.0, 20, -20, 100, -100, nan});
-  unary(c, "selu", "F.selu(a)", selu, any, {0, -0.0, 20, -20, inf, -inf, nan});
-  unary(c, "hardsigmoid", "F.hardsigmoid(a)", hardsigmoid, any, {-3, 3, 0, nan, inf, -inf, -4, 4});
-  unary(c, "hardswish", "F.hardswish(a)", hardswish, any, {-3, 3, 0, nan, inf, -4, 4});
-  unary(c, "tanhshrink", "F.tanhshrink(a)", tanhshrink, any, {0, 0.25, 20, -20, inf, -inf, nan});
+  function_of_one(c, "silu", "F.silu(a)", silu, any, {0, -0.0, 20, -20, 100, -100, nan});
+  function_of_one(c, "mish", "F.mish(a)", mish, any, {0, -0.0, 20, -20, 100, -100, nan});
+  function_of_one(c, "selu", "F.selu(a)", selu, any, {0, -0.0, 20, -20, inf, -inf, nan});
+  function_of_one(c, "hardsigmoid", "F.hardsigmoid(a)", hardsigmoid, any, {-3, 3, 0, nan, inf, -inf, -4, 4});
+  function_of_one(c, "hardswish", "F.hardswish(a)", hardswish, any, {-3, 3, 0, nan, inf, -4, 4});
+  function_of_one(c, "tanhshrink", "F.tanhshrink(a)", tanhshrink, any, {0, 0.25, 20, -20, inf, -inf, nan});
   const std::vector<double> numbers = {0, -0.0, 0.5, -0.5, 1, -1, 20, -20, inf, -inf};
   const std::vector<double> ends = {0, -0.0, 0.5, -0.5, 1, -1, 20, -20, inf, -inf, nan};
-  unary(
+  function_of_one(
       c, "elu", "F.elu(a)", [](const Tensor& x) { return elu(x); }, any, ends);
-  unary(
+  function_of_one(
       c, "elu", "F.elu(a, 0.5)", [](const Tensor& x) { return elu(x, 0.5); }, any, ends, "alpha_");
-  unary(
+  function_of_one(
       c, "elu", "torch.ops.aten.elu(a, 0.5, 2, 1.5)", [](const Tensor& x) { return elu(x, 0.5, 2, 1.5); }, any, {},
       "scaled_");
-  unary(
+  function_of_one(
       c, "celu", "F.celu(a)", [](const Tensor& x) { return celu(x); }, any, ends);
-  unary(
+  function_of_one(
       c, "celu", "F.celu(a, 0.75)", [](const Tensor& x) { return celu(x, 0.75); }, any, {}, "alpha_");
-  unary(
+  function_of_one(
       c, "leaky_relu", "F.leaky_relu(a)", [](const Tensor& x) { return leaky_relu(x); }, any, ends);
-  unary(
+  function_of_one(
       c, "leaky_relu", "F.leaky_relu(a, 0.25)", [](const Tensor& x) { return leaky_relu(x, 0.25); }, any, ends,
       "slope_");
-  unary(
+  function_of_one(
       c, "leaky_relu", "F.rrelu(a, 0.25, 0.5)", [](const Tensor& x) { return rrelu(x, 0.25, 0.5); }, any, {}, "rrelu_");
-  unary(
+  function_of_one(
       c, "hardtanh", "F.hardtanh(a)", [](const Tensor& x) { return hardtanh(x); }, any, numbers);
-  unary(
+  function_of_one(
       c, "hardtanh", "F.hardtanh(a, -2, 0.5)", [](const Tensor& x) { return hardtanh(x, -2, 0.5); }, any, {}, "to_");
-  unary(c, "hardtanh", "F.relu6(a)", relu6, uniform({}, -4, 9), {0, 6, 7}, "relu6_");
-  unary(
+  function_of_one(c, "hardtanh", "F.relu6(a)", relu6, uniform({}, -4, 9), {0, 6, 7}, "relu6_");
+  function_of_one(
       c, "hardshrink", "F.hardshrink(a)", [](const Tensor& x) { return hardshrink(x); }, any, numbers);
-  unary(
+  function_of_one(
       c, "softshrink", "F.softshrink(a, 0.25)", [](const Tensor& x) { return softshrink(x, 0.25); }, any, numbers);
-  unary(
+  function_of_one(
       c, "threshold", "F.threshold(a, 0.25, -3)", [](const Tensor& x) { return threshold(x, 0.25, -3); }, any, ends);
-  unary(
+  function_of_one(
       c, "softplus", "F.softplus(a, 2, 1)", [](const Tensor& x) { return softplus(x, 2, 1); }, any,
       {0, 0.25, 0.5, 1, 20, -20, inf, -inf, nan}, "beta_");
   c.push_back({.op = "threshold",
@@ -206,7 +204,7 @@ void activations(Cases& c) {
                .sum = 6});
 }
 
-void in_place(Cases& c) {
+void functions_in_place(Cases& c) {
   auto add = [&](const std::string& op, const std::string& torch, const Input& input,
                  Callable<const Tensor&(const Tensor&)> f, std::string name = "in_place") {
     c.push_back({.op = op,
@@ -295,7 +293,7 @@ Cases functions_cases() {
   Cases c;
   functions(c);
   activations(c);
-  in_place(c);
+  functions_in_place(c);
   return c;
 }
 

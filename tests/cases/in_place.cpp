@@ -5,8 +5,8 @@
 namespace tandem::testing {
 namespace {
 
-void in_place(Cases& c, const std::string& op, const std::string& name, const std::string& torch,
-              std::vector<Input> inputs, Callable<const Tensor&(const Tensor&, In)> change, int roundings = 1) {
+void write_in_place(Cases& c, const std::string& op, const std::string& name, const std::string& torch,
+                    std::vector<Input> inputs, Callable<const Tensor&(const Tensor&, In)> change, int roundings = 1) {
   c.push_back({.op = op,
                .name = "in_place" + name,
                .torch = "a.clone()." + torch,
@@ -26,64 +26,64 @@ Cases in_place_cases() {
   Cases c;
   const Input a = normal({3, 7}), row = normal({7}), positive = uniform({3, 7}, 0.25, 4);
   const Input divisor = uniform({3, 1}, 0.5, 2);
-  in_place(
+  write_in_place(
       c, "add", "", "add_(b, alpha=1.5)", {a, row}, [](const Tensor& y, In x) -> auto& { return y.add_(x[1], 1.5); });
-  in_place(
+  write_in_place(
       c, "add", "_number", "add_(0.5)", {a}, [](const Tensor& y, In) -> auto& { return y.add_(0.5); });
-  in_place(
+  write_in_place(
       c, "add", "_keeps_dtype", "add_(b)", {a, row.as(kDouble)},
       [](const Tensor& y, In x) -> auto& { return y.add_(x[1]); }, 2);
-  in_place(
+  write_in_place(
       c, "add", "_wider_operand", "add_(b)", {a, row.parameter()},
       [](const Tensor& y, In x) -> auto& { return y.add_(x[1]); }, 2);
-  in_place(
+  write_in_place(
       c, "add", "_integers", "add_(b)", {integers({4}, -9, 9), integers({4}, -9, 9)},
       [](const Tensor& y, In x) -> auto& { return y.add_(x[1]); });
-  in_place(
+  write_in_place(
       c, "add", "_addcmul", "addcmul_(b, c, value=0.5)", {a, row, divisor},
       [](const Tensor& y, In x) -> auto& { return y.addcmul_(x[1], x[2], 0.5); }, 3);
-  in_place(
+  write_in_place(
       c, "addmm", "", "addmm_(b, c, beta=0.5, alpha=2)", {normal({3, 7}), normal({3, 4}), normal({4, 7})},
       [](const Tensor& y, In x) -> auto& { return y.addmm_(x[1], x[2], 0.5, 2); }, 3);
-  in_place(
+  write_in_place(
       c, "sub", "", "sub_(b, alpha=2)", {a, row}, [](const Tensor& y, In x) -> auto& { return y.sub_(x[1], 2); });
-  in_place(
+  write_in_place(
       c, "sub", "_number", "sub_(3)", {a}, [](const Tensor& y, In) -> auto& { return y.sub_(3); });
-  in_place(
+  write_in_place(
       c, "mul", "", "mul_(b)", {a, row}, [](const Tensor& y, In x) -> auto& { return y.mul_(x[1]); });
-  in_place(
+  write_in_place(
       c, "mul", "_number", "mul_(0.75)", {a.laid_out(MemoryLayout::transposed)},
       [](const Tensor& y, In) -> auto& { return y.mul_(0.75); });
-  in_place(
+  write_in_place(
       c, "mul", "_chain", "mul_(b).add_(1).mul_(b)", {a, row},
       [](const Tensor& y, In x) -> auto& { return y.mul_(x[1]).add_(1).mul_(x[1]); }, 3);
-  in_place(
+  write_in_place(
       c, "div", "", "div_(b)", {a, divisor}, [](const Tensor& y, In x) -> auto& { return y.div_(x[1]); });
-  in_place(
+  write_in_place(
       c, "div", "_number", "div_(3)", {a}, [](const Tensor& y, In) -> auto& { return y.div_(3); });
-  in_place(
+  write_in_place(
       c, "pow", "", "pow_(3)", {positive}, [](const Tensor& y, In) -> auto& { return y.pow_(3); });
-  in_place(
+  write_in_place(
       c, "neg", "", "neg_()", {a}, [](const Tensor& y, In) -> auto& { return y.neg_(); });
-  in_place(
+  write_in_place(
       c, "abs", "", "abs_()", {a}, [](const Tensor& y, In) -> auto& { return y.abs_(); });
-  in_place(
+  write_in_place(
       c, "reciprocal", "", "reciprocal_()", {positive}, [](const Tensor& y, In) -> auto& { return y.reciprocal_(); });
-  in_place(
+  write_in_place(
       c, "sqrt", "", "sqrt_()", {positive}, [](const Tensor& y, In) -> auto& { return y.sqrt_(); });
-  in_place(
+  write_in_place(
       c, "rsqrt", "", "rsqrt_()", {positive}, [](const Tensor& y, In) -> auto& { return y.rsqrt_(); });
-  in_place(
+  write_in_place(
       c, "exp", "", "exp_()", {a}, [](const Tensor& y, In) -> auto& { return y.exp_(); });
-  in_place(
+  write_in_place(
       c, "log", "", "log_()", {positive}, [](const Tensor& y, In) -> auto& { return y.log_(); });
-  in_place(
+  write_in_place(
       c, "clamp", "", "clamp_(-0.5, 1)", {a}, [](const Tensor& y, In) -> auto& { return y.clamp_(-0.5, 1); });
-  in_place(
+  write_in_place(
       c, "relu", "", "relu_()", {a}, [](const Tensor& y, In) -> auto& { return y.relu_(); });
-  in_place(
+  write_in_place(
       c, "sigmoid", "", "sigmoid_()", {a}, [](const Tensor& y, In) -> auto& { return y.sigmoid_(); });
-  in_place(
+  write_in_place(
       c, "tanh", "", "tanh_()", {a}, [](const Tensor& y, In) -> auto& { return y.tanh_(); });
 
   c.push_back({.op = "mul",

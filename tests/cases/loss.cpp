@@ -1,17 +1,11 @@
 // Losses.
 #include "tandem/ops/loss.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/softmax.h"
 
 namespace tandem::testing {
 namespace {
-
-constexpr LossReduction kNone = LossReduction::None, kMean = LossReduction::Mean, kSum = LossReduction::Sum;
-constexpr LossReduction reductions[] = {kNone, kMean, kSum};
-const char* const reduction_names[] = {"none", "mean", "sum"};
 
 void classes(Cases& c) {
   for (int r = 0; r < 3; ++r) {

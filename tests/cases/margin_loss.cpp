@@ -1,7 +1,7 @@
 // Losses that compare scores or distances with a margin, and ctc_loss.
 #include "tandem/ops/margin_loss.h"
 
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/ctc_loss.h"
 #include "tandem/ops/loss.h"
 #include "tandem/ops/ops.h"
@@ -9,10 +9,6 @@
 
 namespace tandem::testing {
 namespace {
-
-constexpr LossReduction kNone = LossReduction::None, kMean = LossReduction::Mean, kSum = LossReduction::Sum;
-constexpr LossReduction reductions[] = {kNone, kMean, kSum};
-const char* const reduction_names[] = {"none", "mean", "sum"};
 
 /// A case for each reduction. `torch`: the call without its closing parenthesis.
 void each_reduction(Cases& c, const Case& row, Tensor (*run)(In, LossReduction)) {
@@ -26,7 +22,7 @@ void each_reduction(Cases& c, const Case& row, Tensor (*run)(In, LossReduction))
   }
 }
 
-void margins(Cases& c) {
+void margin_losses(Cases& c) {
   const Input signs = values({6}, {1, -1, -1, 1, 1, -1}).constant();
   each_reduction(c,
                  {.op = "margin_ranking_loss",
@@ -208,7 +204,7 @@ void ctc(Cases& c) {
 
 Cases margin_loss_cases() {
   Cases c;
-  margins(c);
+  margin_losses(c);
   triplets(c);
   ctc(c);
   return c;

@@ -1,16 +1,10 @@
 // Losses of single elements.
 #include "tandem/ops/pointwise_loss.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 
 namespace tandem::testing {
 namespace {
-
-constexpr LossReduction reductions[] = {LossReduction::None, LossReduction::Mean, LossReduction::Sum};
-const char* const reduction_names[] = {"none", "mean", "sum"};
-const double nan = std::nan("");
 
 /// Adds a case for each reduction. `torch`: the call without its closing parenthesis.
 void each_reduction(Cases& c, const std::string& op, const std::string& name, const std::string& torch,

@@ -1,14 +1,10 @@
 // 2-d pooling.
 #include "tandem/ops/pool.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL, nan = NAN;
 
 void pool(Cases& c, const std::string& op, const std::string& name, const std::string& torch, Input x,
           Callable<Tensor(const Tensor&)> f) {

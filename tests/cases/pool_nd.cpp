@@ -3,13 +3,11 @@
 
 #include <cmath>
 
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/ops.h"
 
 namespace tandem::testing {
 namespace {
-
-const double nan = std::nan("");
 
 Out both(const std::tuple<Tensor, Tensor>& pair) { return {std::get<0>(pair), std::get<1>(pair)}; }
 

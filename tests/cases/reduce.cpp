@@ -1,18 +1,12 @@
 // Reductions.
 #include "tandem/ops/reduce.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 
 namespace tandem::testing {
 namespace {
 
-const double inf = HUGE_VAL, nan = NAN;
-
-Out pair(std::tuple<Tensor, Tensor> t) { return {std::get<0>(t), std::get<1>(t)}; }
-
-void sums(Cases& c) {
+void reduced_sums(Cases& c) {
   c.push_back({.op = "sum",
                .name = "all",
                .torch = "torch.sum(a)",
@@ -269,7 +263,7 @@ void extremes(Cases& c) {
 
 Cases reduce_cases() {
   Cases c;
-  sums(c);
+  reduced_sums(c);
   moments(c);
   extremes(c);
   return c;

@@ -3,15 +3,13 @@
 
 #include <cmath>
 
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/histogram.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/sort.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL, nan = NAN;
 
 void searches(Cases& c) {
   c.push_back({.op = "searchsorted",

@@ -104,7 +104,7 @@ void parts(Cases& c) {
   c.back().no_golden = "PyTorch 2.15 gives the first input the gradient of just those elements that were overwritten";
 }
 
-void joins(Cases& c) {
+void concatenations(Cases& c) {
   moved(c, "cat", "dims", "(torch.cat([a, b]), torch.cat([a, c, a], dim=-1))",
         {normal({2, 3}), normal({4, 3}), normal({2, 1}).laid_out(MemoryLayout::gaps)}, [](In x) -> Out {
           return {cat(Out{x[0], x[1]}), cat(Out{x[0], x[2], x[0]}, -1)};
@@ -185,7 +185,7 @@ Cases shape_cases() {
   Cases c;
   sizes_of(c);
   parts(c);
-  joins(c);
+  concatenations(c);
   copies(c);
   return c;
 }

@@ -1,14 +1,10 @@
 // softmax and log_softmax.
 #include "tandem/ops/softmax.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL;
 
 void variants(Cases& c, const std::string& op, const std::string& torch,
               Tensor (*f)(const Tensor&, int64_t, std::optional<DType>)) {

@@ -1,9 +1,7 @@
 // Sorting and scans.
 #include "tandem/ops/sort.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/gradient.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/scan.h"
@@ -11,7 +9,6 @@
 namespace tandem::testing {
 namespace {
 
-const double inf = HUGE_VAL, nan = NAN;
 const char* const kSelects = "the selected element changes at equal values";
 
 /// Both results of each pair, one after another.

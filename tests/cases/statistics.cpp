@@ -1,17 +1,11 @@
 // Products, deviations, extremes over dimensions, and counts.
 #include "tandem/ops/statistics.h"
 
-#include <cmath>
-
-#include "cases/cases.h"
+#include "cases/shared.h"
 #include "tandem/ops/covariance.h"
 
 namespace tandem::testing {
 namespace {
-
-const double inf = HUGE_VAL, nan = NAN;
-
-Out pair(std::tuple<Tensor, Tensor> t) { return {std::get<0>(t), std::get<1>(t)}; }
 
 void products(Cases& c) {
   c.push_back({.op = "prod",
@@ -48,7 +42,7 @@ void products(Cases& c) {
                .bypasses_autocast = true});
 }
 
-void moments(Cases& c) {
+void deviations(Cases& c) {
   c.push_back({.op = "std",
                .name = "all",
                .torch = "(torch.std(a), torch.std(a, unbiased=False))",
@@ -119,7 +113,7 @@ void covariances(Cases& c) {
                .roundings = 4});
 }
 
-void extremes(Cases& c) {
+void extremes_of_dims(Cases& c) {
   c.push_back({.op = "amax",
                .name = "dims",
                .torch = "(torch.amax(a, (0, 2)), torch.amax(a, 1, keepdim=True), torch.amax(a), torch.amax(b, 0))",
@@ -209,9 +203,9 @@ void counts(Cases& c) {
 Cases statistics_cases() {
   Cases c;
   products(c);
-  moments(c);
+  deviations(c);
   covariances(c);
-  extremes(c);
+  extremes_of_dims(c);
   counts(c);
   return c;
 }

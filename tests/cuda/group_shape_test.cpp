@@ -18,7 +18,8 @@ void for_each_shape(F f) {
       for (bool columns : {false, true}) {
         for (int max_width : {32, 256, 1024}) {
           if (columns && max_width != 256) continue;  // max_width does not apply to columns
-          SCOPED_TRACE(testing::Message() << rows << " rows of " << n << (columns ? ", columns, " : ", ") << max_width);
+          SCOPED_TRACE(::testing::Message()
+                       << rows << " rows of " << n << (columns ? ", columns, " : ", ") << max_width);
           f(rows, n, columns, max_width, make_group_shape(rows, n, columns, max_width));
         }
       }

@@ -24,7 +24,7 @@ struct Boxes {
   Tensor corners;
   void for_each_tensor(const TensorVisitor& visit) { visit(corners); }
 };
-struct Picture {
+struct NamedPicture {
   Tensor pixels;
   std::string name;
   Boxes boxes;
@@ -34,7 +34,7 @@ struct Picture {
   }
 };
 
-static_assert(detail::has_tensors<Tensor>() && detail::has_tensors<Example<>>() && detail::has_tensors<Picture>());
+static_assert(detail::has_tensors<Tensor>() && detail::has_tensors<Example<>>() && detail::has_tensors<NamedPicture>());
 static_assert(detail::has_tensors<TensorExample>() && detail::has_tensors<std::vector<Example<>>>());
 static_assert(detail::has_tensors<std::pair<int, Tensor>>() && detail::has_tensors<Example<Tensor, int64_t>>());
 static_assert(!detail::has_tensors<int>() && !detail::has_tensors<std::vector<size_t>>());
@@ -68,7 +68,7 @@ TEST(BatchTensors, AreFoundInEveryBatchType) {
   EXPECT_EQ(named["b"].first.sum().item<int>(), 2);
   std::tuple<std::array<Tensor, 2>, std::string, std::vector<int>> mixed{{zero, zero}, "name", {1}};
   EXPECT_EQ(raise(mixed), 2);
-  Picture picture{zero, "name", {zero}};
+  NamedPicture picture{zero, "name", {zero}};
   EXPECT_EQ(raise(picture), 2);
   EXPECT_EQ(picture.boxes.corners.sum().item<int>(), 2);
 }
@@ -79,7 +79,7 @@ struct Squares : datasets::Dataset<Squares> {
 };
 
 template <class Loader>
-std::vector<double> values(Loader& loader) {
+std::vector<double> two_epochs(Loader& loader) {
   std::vector<double> all;
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (auto& batch : *loader) {
@@ -98,7 +98,7 @@ TEST(DataLoader, PrefetchToTheCpuChangesNothing) {
     for (const auto& o : {options, DataLoaderOptions(options).prefetch_to(kCPU)}) {
       manual_seed(3);
       auto loader = make_data_loader(Squares().map(transforms::Stack<>()), o);
-      seen.push_back(values(loader));
+      seen.push_back(two_epochs(loader));
     }
   }
   ASSERT_EQ(seen[0].size(), 20U);

@@ -150,7 +150,7 @@ struct Counter : datasets::StatefulDataset<Counter, std::vector<double>> {
 };
 
 template <class Loader>
-auto epoch(Loader& loader) {
+auto epoch_of_batches(Loader& loader) {
   std::vector<typename Loader::BatchType> all;
   for (auto& batch : loader) all.push_back(batch);
   return all;
@@ -160,10 +160,10 @@ TEST(StatefulDataLoader, RunsToTheEndOfTheStream) {
   for (size_t workers : {0, 1, 3}) {
     auto loader = make_data_loader(Counter(5), DataLoaderOptions(2).workers(workers));
     for (int run = 0; run < 2; ++run) {
-      EXPECT_EQ(epoch(*loader), (std::vector<std::vector<double>>{{0, 1}, {2, 3}, {4}}));
+      EXPECT_EQ(epoch_of_batches(*loader), (std::vector<std::vector<double>>{{0, 1}, {2, 3}, {4}}));
     }
     auto dropping = make_data_loader(Counter(5), DataLoaderOptions(2).workers(workers).drop_last(true));
-    EXPECT_EQ(epoch(*dropping), (std::vector<std::vector<double>>{{0, 1}, {2, 3}}));
+    EXPECT_EQ(epoch_of_batches(*dropping), (std::vector<std::vector<double>>{{0, 1}, {2, 3}}));
     for (int run = 0; run < 20; ++run) {  // left early
       for (auto& batch : *loader) {
         EXPECT_EQ(batch[0], 0);
@@ -174,7 +174,7 @@ TEST(StatefulDataLoader, RunsToTheEndOfTheStream) {
       return tensor(batch, TensorOptions(kDouble).device(kCPU));
     }),
                                    DataLoaderOptions(2).workers(workers));
-    EXPECT_EQ(epoch(*mapped)[1].item<double>(), 4);
+    EXPECT_EQ(epoch_of_batches(*mapped)[1].item<double>(), 4);
   }
 }
 
@@ -193,14 +193,14 @@ TEST(StatefulDataLoader, ResumesAnywhere) {
         state = clone(loader->state_dict());
         rng.set_state(default_generator().get_state());
       }
-      const auto next = epoch(*loader);
+      const auto next = epoch_of_batches(*loader);
       EXPECT_NE(next.back(), std::vector<double>{6}) << "the items have random parts";
       manual_seed(8);
       auto resumed = make_data_loader(Counter(7, true), DataLoaderOptions(2).workers(1 - workers));
       resumed->load_state_dict(state);
       default_generator().set_state(rng.get_state());
-      EXPECT_EQ(epoch(*resumed), expected) << stop;
-      EXPECT_EQ(epoch(*resumed), next) << stop;
+      EXPECT_EQ(epoch_of_batches(*resumed), expected) << stop;
+      EXPECT_EQ(epoch_of_batches(*resumed), next) << stop;
     }
   }
 }

@@ -149,7 +149,7 @@ TEST(TextLines, AreReadWithoutTheirEnds) {
 TEST(Images, ReadsPngFiles) {
   if (!can_read_png()) GTEST_SKIP() << "built without libpng";
   const TemporaryFolder folder;
-  const Picture picture = colours(5, 7);
+  const ColourPicture picture = colours(5, 7);
   const Tensor rgb = read_image(folder.write("rgb.png", png_file(picture, 2)));
   EXPECT_EQ(to_string(rgb.sizes()), "[3, 5, 7]");
   EXPECT_EQ(floats(rgb), picture.planes());
@@ -166,7 +166,7 @@ TEST(Images, ReadsPngFilesWithPalettes) {
   if (!can_read_png()) GTEST_SKIP() << "built without libpng";
   const TemporaryFolder folder;
   const Bytes palette = {10, 20, 30, 255, 0, 7, 3, 2, 1};
-  const Picture picture{1, 4, {255, 0, 7, 10, 20, 30, 3, 2, 1, 255, 0, 7}};  // colours 1, 0, 2, 1
+  const ColourPicture picture{1, 4, {255, 0, 7, 10, 20, 30, 3, 2, 1, 255, 0, 7}};  // colours 1, 0, 2, 1
   for (const Bytes& alpha : {Bytes{}, Bytes{0, 128}}) {
     const auto read = [&](uint8_t bits, const Bytes& packed) {
       return read_image(folder.write("p.png", palette_png(palette, alpha, 4, bits, packed)));
@@ -182,7 +182,7 @@ TEST(Images, ReadsPngFilesWithPalettes) {
 TEST(Images, ReadsJpegFiles) {
   if (!can_read_jpeg()) GTEST_SKIP() << "built without libjpeg";
   const TemporaryFolder folder;
-  const Picture picture = colours(18, 21);
+  const ColourPicture picture = colours(18, 21);
   const Tensor image = read_image(folder.write("a.jpg", jpeg_file(picture)));
   EXPECT_EQ(to_string(image.sizes()), "[3, 18, 21]");
   const auto values = floats(image), expected = picture.planes();

@@ -304,7 +304,7 @@ auto random_loader(size_t workers) {
 }
 
 template <class Loader>
-std::vector<std::vector<float>> epoch(Loader& loader) {
+std::vector<std::vector<float>> epoch_of_floats(Loader& loader) {
   std::vector<std::vector<float>> all;
   for (auto& batch : loader) {
     all.push_back(floats(batch.data));
@@ -318,8 +318,8 @@ TEST(RandomTransforms, BatchesDoNotDependOnTheWorkers) {
   for (const size_t workers : {0, 3}) {
     manual_seed(11);
     auto loader = random_loader(workers);
-    first[workers > 0] = epoch(*loader);
-    second[workers > 0] = epoch(*loader);
+    first[workers > 0] = epoch_of_floats(*loader);
+    second[workers > 0] = epoch_of_floats(*loader);
   }
   EXPECT_NE(first[0], second[0]);
   EXPECT_EQ(first[0], first[1]);
@@ -340,13 +340,13 @@ TEST(RandomTransforms, LoadersResumeExactly) {
       expected.push_back(floats(it->data));
       expected.push_back(floats(it->target));
     }
-    const auto next = epoch(*loader);
+    const auto next = epoch_of_floats(*loader);
     manual_seed(99);
     auto resumed = random_loader(2 - workers);
     resumed->load_state_dict(state);
     default_generator().set_state(rng.get_state());
-    EXPECT_EQ(epoch(*resumed), expected);
-    EXPECT_EQ(epoch(*resumed), next);
+    EXPECT_EQ(epoch_of_floats(*resumed), expected);
+    EXPECT_EQ(epoch_of_floats(*resumed), next);
   }
 }
 
@@ -363,7 +363,7 @@ TEST(RandomTransforms, FunctionsInWorkersMustSayThatTheyAreRandom) {
   auto loader = make_data_loader(datasets::StackedDataset(dataset).map(flipped), DataLoaderOptions(2).workers(1));
   EXPECT_THROWS(loader->begin(), StateError, "RandomHorizontalFlip: ", "in a worker", "is_random()");
   auto alone = make_data_loader(datasets::StackedDataset(dataset).map(flipped), 2);
-  EXPECT_NO_THROW(epoch(*alone));
+  EXPECT_NO_THROW(epoch_of_floats(*alone));
 }
 
 TEST(DataErrors, ImageTransforms) {

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "data/values.h"
 #include "support/state.h"
 #include "support/throws.h"
 #include "tandem/data/data_loader.h"
@@ -16,32 +17,27 @@ namespace {
 
 using testing::clone;
 using testing::difference;
+using testing::integers;
 
 /// Item i is the number i.
-struct Numbers : datasets::Dataset<Numbers, TensorExample> {
-  explicit Numbers(size_t size) : count(size) {}
+struct NumberItems : datasets::Dataset<NumberItems, TensorExample> {
+  explicit NumberItems(size_t size) : count(size) {}
   TensorExample get(size_t index) override { return tensor(static_cast<int64_t>(index)); }
   std::optional<size_t> size() const override { return count; }
   size_t count;
 };
 
 auto make(size_t size, size_t workers, bool drop_last = false, size_t batch_size = 3) {
-  return make_data_loader(Numbers(size).map(transforms::Stack<TensorExample>()),
+  return make_data_loader(NumberItems(size).map(transforms::Stack<TensorExample>()),
                           DataLoaderOptions(batch_size).workers(workers).max_jobs(4).drop_last(drop_last));
-}
-
-std::vector<int64_t> values(const Tensor& batch) {
-  std::vector<int64_t> all;
-  for (int64_t i = 0; i < batch.numel(); ++i) all.push_back(batch[i].item<int64_t>());
-  return all;
 }
 
 using Batches = std::vector<std::vector<int64_t>>;
 
 template <class Loader>
-Batches epoch(Loader& loader) {
+Batches epoch_of_items(Loader& loader) {
   Batches all;
-  for (auto& batch : loader) all.push_back(values(batch));
+  for (auto& batch : loader) all.push_back(integers(batch));
   return all;
 }
 
@@ -51,13 +47,13 @@ TEST(LoaderState, ResumesAnywhere) {
       for (size_t stop = 0; stop <= 4; ++stop) {  // 11 items: 4 batches, or 3
         manual_seed(5);
         auto loader = make(11, workers, drop_last);
-        epoch(*loader);
+        epoch_of_items(*loader);
         StateDict state;
         Generator rng;
         Batches expected;
         size_t seen = 0;
         for (auto& batch : *loader) {
-          if (seen >= stop) expected.push_back(values(batch));
+          if (seen >= stop) expected.push_back(integers(batch));
           if (++seen != stop) continue;
           state = clone(loader->state_dict());
           rng.set_state(default_generator().get_state());
@@ -65,16 +61,16 @@ TEST(LoaderState, ResumesAnywhere) {
         if (state.is_empty()) {  // stop is 0 or past the last batch: save between two epochs
           state = clone(loader->state_dict());
           rng.set_state(default_generator().get_state());
-          expected = epoch(*loader);
+          expected = epoch_of_items(*loader);
         }
-        const Batches next = epoch(*loader);
+        const Batches next = epoch_of_items(*loader);
 
         manual_seed(77);
         auto resumed = make(11, 2 - workers, drop_last);  // the number of workers may differ
         resumed->load_state_dict(state);
         default_generator().set_state(rng.get_state());
-        EXPECT_EQ(epoch(*resumed), expected) << stop << " " << workers << " " << drop_last;
-        EXPECT_EQ(epoch(*resumed), next) << "and the next epoch is complete";
+        EXPECT_EQ(epoch_of_items(*resumed), expected) << stop << " " << workers << " " << drop_last;
+        EXPECT_EQ(epoch_of_items(*resumed), next) << "and the next epoch is complete";
       }
     }
   }
@@ -92,13 +88,13 @@ TEST(LoaderState, CanBeSavedAgainAfterResuming) {
   ++it;
   ++it;
   EXPECT_EQ(difference(second->state_dict(), loader->state_dict()), "");
-  EXPECT_EQ(values(*other), values(*it));
+  EXPECT_EQ(integers(*other), integers(*it));
 }
 
 TEST(LoaderState, ContinuesWithAnotherBatchSize) {
   manual_seed(5);
   auto loader = make(20, 2);
-  const Batches threes = epoch(*loader);
+  const Batches threes = epoch_of_items(*loader);
   manual_seed(5);
   auto it = loader->begin();
   ++it;
@@ -106,17 +102,17 @@ TEST(LoaderState, ContinuesWithAnotherBatchSize) {
   resumed->load_state_dict(clone(loader->state_dict()));
   std::vector<int64_t> expected, actual;
   for (size_t i = 2; i < threes.size(); ++i) expected.insert(expected.end(), threes[i].begin(), threes[i].end());
-  for (const auto& batch : epoch(*resumed)) actual.insert(actual.end(), batch.begin(), batch.end());
+  for (const auto& batch : epoch_of_items(*resumed)) actual.insert(actual.end(), batch.begin(), batch.end());
   EXPECT_EQ(actual, expected);
 }
 
 /// Loaders of all ranks of a distributed sampler.
 auto make_ranks(size_t ranks, size_t batch_size) {
-  using Loader = decltype(make_data_loader(Numbers(50).map(transforms::Stack<TensorExample>()),
+  using Loader = decltype(make_data_loader(NumberItems(50).map(transforms::Stack<TensorExample>()),
                                            samplers::DistributedRandomSampler(50), DataLoaderOptions(1)));
   std::vector<Loader> loaders;
   for (size_t rank = 0; rank < ranks; ++rank) {
-    loaders.push_back(make_data_loader(Numbers(50).map(transforms::Stack<TensorExample>()),
+    loaders.push_back(make_data_loader(NumberItems(50).map(transforms::Stack<TensorExample>()),
                                        samplers::DistributedRandomSampler(50, ranks, rank),
                                        DataLoaderOptions(batch_size).workers(1).max_jobs(3)));
   }
@@ -132,7 +128,7 @@ TEST(LoaderState, AnotherNumberOfRanksTakesTheRestOfTheEpoch) {
       if (!state.is_empty()) loader->load_state_dict(state);
       size_t seen = 0;
       for (auto& batch : *loader) {
-        for (const int64_t item : values(batch)) ++counts[item];
+        for (const int64_t item : integers(batch)) ++counts[item];
         if (++seen == batches) break;
       }
       if (after.is_empty()) after = clone(loader->state_dict());  // rank 0 saves
@@ -183,7 +179,7 @@ TEST(LoaderStateErrors, InvalidStateChangesNothing) {
   samplers::SequentialSampler sequential(3);
   EXPECT_THROWS(sequential.load_state_dict({}), StateError, "load_state_dict: ", "missing keys: 'size', 'index'");
 
-  auto unordered = make_data_loader(Numbers(10), DataLoaderOptions(2).workers(2).enforce_ordering(false));
+  auto unordered = make_data_loader(NumberItems(10), DataLoaderOptions(2).workers(2).enforce_ordering(false));
   EXPECT_NO_THROW(unordered->state_dict());
   static_cast<void>(unordered->begin());
   EXPECT_THROWS(unordered->state_dict(), StateError, "DataLoader::state_dict: the order of batches is undefined",

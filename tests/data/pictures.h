@@ -16,7 +16,7 @@
 
 namespace tandem::testing {
 
-struct Picture {
+struct ColourPicture {
   size_t height, width;
   Bytes rgb;
   /// The values in [0, 1], channel by channel.
@@ -30,8 +30,8 @@ struct Picture {
 };
 
 /// A picture whose colours change slowly, so that JPEG keeps them.
-inline Picture colours(size_t height, size_t width) {
-  Picture picture{height, width, {}};
+inline ColourPicture colours(size_t height, size_t width) {
+  ColourPicture picture{height, width, {}};
   for (size_t i = 0; i < height; ++i) {
     for (size_t j = 0; j < width; ++j) {
       for (const size_t v : {40 + 5 * i + 2 * j, 200 - 3 * i, 90 + 4 * j}) {
@@ -70,7 +70,7 @@ inline void append_rows(Bytes& file, const Bytes& rows) {
   append_chunk(file, "IEND", {});
 }
 /// `colour_type`: 0 grey (the red channel), 2 RGB, 6 RGB with transparency. With 16 bits, each byte is there twice.
-inline Bytes png_file(const Picture& picture, uint8_t colour_type, uint8_t bits = 8) {
+inline Bytes png_file(const ColourPicture& picture, uint8_t colour_type, uint8_t bits = 8) {
   Bytes rows;
   for (size_t i = 0; i < picture.height * picture.width; ++i) {
     if (i % picture.width == 0) rows.push_back(0);  // no filter
@@ -94,7 +94,7 @@ inline Bytes palette_png(const Bytes& palette, const Bytes& alpha, size_t width,
 }
 
 #ifdef TANDEM_JPEG
-inline Bytes jpeg_file(const Picture& picture) {
+inline Bytes jpeg_file(const ColourPicture& picture) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -120,7 +120,7 @@ inline Bytes jpeg_file(const Picture& picture) {
   return file;
 }
 #else
-inline Bytes jpeg_file(const Picture&) { return {}; }
+inline Bytes jpeg_file(const ColourPicture&) { return {}; }
 #endif
 
 }  // namespace tandem::testing

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/values.h"
 #include "support/device.h"
 #include "support/throws.h"
 #include "tandem/data/dataset.h"
@@ -14,15 +15,12 @@ namespace tandem::data {
 namespace {
 
 using namespace transforms;
+using testing::floats;
 
 Tensor filled(float first, IntArrayRef sizes) {
   const Tensor t = empty(sizes, kCPU);
   for (int64_t i = 0; i < t.numel(); ++i) t.raw<float>()[i] = first + static_cast<float>(i);
   return t;
-}
-std::vector<float> values(const Tensor& t) {
-  const Tensor c = t.cpu().contiguous();
-  return {c.const_data_ptr<float>(), c.const_data_ptr<float>() + c.numel()};
 }
 
 /// Item i: data [2, 1, 1] with values 10 i and 10 i + 1, target i.
@@ -40,10 +38,10 @@ struct Numbers : datasets::Dataset<Numbers, TensorExample> {
 };
 
 TEST(Transforms, NormalizeOneOrEveryChannel) {
-  EXPECT_EQ(values(Normalize<>(1, 2)(filled(1, {2, 1, 2}))), (std::vector<float>{0, 0.5f, 1, 1.5f}));
-  EXPECT_EQ(values(Normalize<>({1.0, 3.0}, {1.0, 0.5})(filled(1, {2, 1, 2}))), (std::vector<float>{0, 1, 0, 2}));
+  EXPECT_EQ(floats(Normalize<>(1, 2)(filled(1, {2, 1, 2}))), (std::vector<float>{0, 0.5f, 1, 1.5f}));
+  EXPECT_EQ(floats(Normalize<>({1.0, 3.0}, {1.0, 0.5})(filled(1, {2, 1, 2}))), (std::vector<float>{0, 1, 0, 2}));
   // A stacked batch is normalised like its items.
-  EXPECT_EQ(values(Normalize<>({1.0, 3.0}, {1.0, 0.5})(filled(1, {2, 2, 1, 1}))), (std::vector<float>{0, -2, 2, 2}));
+  EXPECT_EQ(floats(Normalize<>({1.0, 3.0}, {1.0, 0.5})(filled(1, {2, 2, 1, 1}))), (std::vector<float>{0, -2, 2, 2}));
 }
 
 TEST(Transforms, MapsRunInOrder) {
@@ -53,7 +51,7 @@ TEST(Transforms, MapsRunInOrder) {
   const std::vector<size_t> indices = {3, 1};
   const Example<> batch = mapped.get_batch(indices);
   EXPECT_EQ(to_string(batch.data.sizes()), "[2, 2, 1, 1]");
-  EXPECT_EQ(values(batch.data), (std::vector<float>{14.5f, 15, 4.5f, 5}));
+  EXPECT_EQ(floats(batch.data), (std::vector<float>{14.5f, 15, 4.5f, 5}));
   EXPECT_EQ(to_string(batch.target.sizes()), "[2]");
   EXPECT_EQ(batch.target[0].item<int64_t>(), 3);
 }
@@ -64,13 +62,13 @@ TEST(Transforms, LambdasOfItemsTensorsAndBatches) {
     e.target = filled(7, {1});
     return e;
   }));
-  EXPECT_EQ(values(doubled.get_batch(indices)[1].target), std::vector<float>{7});
+  EXPECT_EQ(floats(doubled.get_batch(indices)[1].target), std::vector<float>{7});
 
   auto sizes = Tens().map(Lambda<Example<>, int>([](Example<> e) { return static_cast<int>(e.data.numel()); }));
   EXPECT_EQ(sizes.get_batch(indices), (std::vector<int>{2, 2}));
 
   auto tensors = Tens().map(TensorLambda<>([](Tensor x) { return sub(x, 5); }));
-  EXPECT_EQ(values(tensors.get_batch(indices)[1].data), (std::vector<float>{15, 16}));
+  EXPECT_EQ(floats(tensors.get_batch(indices)[1].data), (std::vector<float>{15, 16}));
 
   auto counted = Tens().map(Collate<Example<>, size_t>([](std::vector<Example<>> batch) { return batch.size(); }));
   EXPECT_EQ(counted.get_batch(indices), 2U);
@@ -82,7 +80,7 @@ TEST(Transforms, FunctionsOfItemsAndBatches) {
     e.data = mul(e.data, 2);
     return e;
   });
-  EXPECT_EQ(values(doubled.get_batch(indices)[1].data), (std::vector<float>{40, 42}));
+  EXPECT_EQ(floats(doubled.get_batch(indices)[1].data), (std::vector<float>{40, 42}));
   EXPECT_EQ(doubled.map([](const auto& e) { return e.data.numel(); }).get_batch(indices), (std::vector<int64_t>{2, 2}));
   auto counted = doubled.map([](std::vector<Example<>> batch) { return batch.size(); });
   EXPECT_EQ(counted.get_batch(indices), 2U);
@@ -100,9 +98,9 @@ TEST(Transforms, ExamplesWithoutTargets) {
   EXPECT_EQ(numbers.size(), std::nullopt);
   const std::vector<size_t> indices = {4, 8};
   const Tensor batch = numbers.map(Stack<TensorExample>()).get_batch(indices);
-  EXPECT_EQ(values(batch), (std::vector<float>{4, 5, 8, 9}));
+  EXPECT_EQ(floats(batch), (std::vector<float>{4, 5, 8, 9}));
   auto normalised = numbers.map(Normalize<NoTarget>(0, 2)).map(Stack<TensorExample>()).get_batch(indices);
-  EXPECT_EQ(values(normalised.data), (std::vector<float>{2, 2.5f, 4, 4.5f}));
+  EXPECT_EQ(floats(normalised.data), (std::vector<float>{2, 2.5f, 4, 4.5f}));
 }
 
 TEST(Transforms, ApplyToStackedDatasets) {
@@ -111,7 +109,7 @@ TEST(Transforms, ApplyToStackedDatasets) {
   const std::vector<size_t> indices = {3, 0};
   const Example<> batch = dataset.get_batch(indices);
   EXPECT_EQ(to_string(batch.data.sizes()), "[2, 1, 1, 2]");
-  EXPECT_EQ(values(batch.data), (std::vector<float>{10, 12, -2, 0}));
+  EXPECT_EQ(floats(batch.data), (std::vector<float>{10, 12, -2, 0}));
 }
 
 }  // namespace

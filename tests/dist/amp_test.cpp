@@ -1,6 +1,7 @@
 // AMP over ranks: an overflow on one rank is an overflow on all; scale, skips and parameters stay equal.
 #include <optional>
 
+#include "dist/joint_batch.h"
 #include "dist/models.h"
 #include "support/throws.h"
 #include "tandem/amp/autocast.h"
@@ -19,8 +20,6 @@ namespace {
 using nn::parallel::DistributedDataParallel;
 using Options = nn::parallel::DistributedDataParallelOptions;
 
-constexpr int64_t kRows = 24;
-
 /// The rank that overflows in a step, or -1.
 int overflowing_rank(int step, int ranks) { return step % 7 == 3 ? step % ranks : -1; }
 
@@ -29,10 +28,11 @@ struct Trace {
   std::vector<bool> skipped;
 };
 
-enum class Way { fused, unscaled };
+enum class Unscaling { fused, unscaled };
 
 template <class Model, class Prepare>
-Trace train(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Way way, const Prepare& prepare) {
+Trace train_scaled(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Unscaling way,
+                   const Prepare& prepare) {
   Trace trace;
   optim::AdamW optimizer(net.parameters(), optim::AdamWOptions(0.01));
   amp::GradScaler scaler(amp::GradScalerOptions().init_scale(1024).growth_interval(4));
@@ -50,7 +50,7 @@ Trace train(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Way wa
       loss = mean_square(model(x).to(kFloat), target);
     }
     scaler.scale(overflows ? loss * INFINITY : loss).backward();
-    if (way == Way::unscaled) {
+    if (way == Unscaling::unscaled) {
       scaler.unscale_(optimizer);
       nn::utils::clip_grad_norm_(net.parameters(), 0.5);
     }
@@ -63,7 +63,7 @@ Trace train(Model& model, MlpImpl& net, int rank, int ranks, DType dtype, Way wa
   return trace;
 }
 
-void expect_equal_traces(const Group& group, Way way) {
+void expect_equal_traces(const Group& group, Unscaling way) {
   if (group->size() == 3) return;  // overflowing_rank() names two ranks
   for (const DType dtype : {kHalf, kBFloat16}) {
     MlpImpl alone(0), net(0);
@@ -71,8 +71,8 @@ void expect_equal_traces(const Group& group, Way way) {
     net.to(kFloat);
     DistributedDataParallel model(net, Options().process_group(group));
     const auto forward = [&](const Tensor& x) { return alone.forward(x); };
-    const Trace one = train(forward, alone, 0, 1, dtype, way, [](amp::GradScaler&) {});
-    const Trace many = train(model, net, group->rank(), group->size(), dtype, way, [](amp::GradScaler&) {});
+    const Trace one = train_scaled(forward, alone, 0, 1, dtype, way, [](amp::GradScaler&) {});
+    const Trace many = train_scaled(model, net, group->rank(), group->size(), dtype, way, [](amp::GradScaler&) {});
     EXPECT_EQ(one.skipped, many.skipped);
     EXPECT_EQ(one.scales, many.scales);
     for (const Tensor& p : net.parameters()) expect_same_on_all_ranks(group, p);
@@ -96,11 +96,11 @@ TEST(AmpOverRanks, GradientsAreUnscaledBeforeTheyAreSent) {
 }
 
 TEST(AmpOverRanks, TracesAreThoseOfOneProcess) {
-  on_ranks([](const Group& group) { expect_equal_traces(group, Way::fused); });
+  on_ranks([](const Group& group) { expect_equal_traces(group, Unscaling::fused); });
 }
 
 TEST(AmpOverRanks, TracesWithUnscalingAndClipping) {
-  on_ranks([](const Group& group) { expect_equal_traces(group, Way::unscaled); });
+  on_ranks([](const Group& group) { expect_equal_traces(group, Unscaling::unscaled); });
 }
 
 TEST(AmpOverRanks, LossesIn200StepsOfF32) {
@@ -178,10 +178,10 @@ TEST(AmpOverRanks, TheScalerAgreesWithoutDistributedDataParallel) {
   on_ranks([](const Group& group) {
     MlpImpl net(group->rank());  // another model on each rank, as with sharded optimizers
     net.to(kFloat);
-    for (const Way way : {Way::fused, Way::unscaled}) {
+    for (const Unscaling way : {Unscaling::fused, Unscaling::unscaled}) {
       const auto forward = [&](const Tensor& x) { return net.forward(x); };
-      const Trace trace = train(forward, net, group->rank(), group->size(), kHalf, way,
-                                [&](amp::GradScaler& scaler) { scaler.set_process_group(group); });
+      const Trace trace = train_scaled(forward, net, group->rank(), group->size(), kHalf, way,
+                                       [&](amp::GradScaler& scaler) { scaler.set_process_group(group); });
       for (int step = 0; step < 30; ++step) {
         EXPECT_EQ(trace.skipped[static_cast<size_t>(step)], overflowing_rank(step, 2) >= 0) << step;
       }

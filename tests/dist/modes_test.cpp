@@ -1,5 +1,6 @@
 // The modes of other systems with DistributedDataParallel: each trains as on one process with the joint batch.
 #include "tandem/amp/modes.h"
+#include "dist/joint_batch.h"
 #include "dist/models.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/modes/auto_mixed_precision.h"
@@ -12,9 +13,7 @@ namespace {
 using nn::parallel::DistributedDataParallel;
 using Options = nn::parallel::DistributedDataParallelOptions;
 
-constexpr int64_t kRows = 24;
-
-struct Trace {
+struct ModeTrace {
   std::vector<double> scales;
   std::vector<Tensor> parameters;
 };
@@ -28,11 +27,11 @@ struct Share {
 };
 
 template <class Model>
-Trace run_booster(const std::string& mode, Model& model, MlpImpl& net, const Share& share) {
+ModeTrace run_booster(const std::string& mode, Model& model, MlpImpl& net, const Share& share) {
   optim::Adam optimizer(net.parameters(), optim::AdamOptions(0.01));
   amp::Booster booster(mode);
   booster.boost(model, optimizer);
-  Trace trace;
+  ModeTrace trace;
   for (int step = 0; step < 12; ++step) {
     optimizer.zero_grad();
     const Tensor y = nn::call(model, share.x());
@@ -46,11 +45,11 @@ Trace run_booster(const std::string& mode, Model& model, MlpImpl& net, const Sha
 }
 
 template <class Model>
-Trace run_level(amp::OptLevel level, Model& model, MlpImpl& net, const Share& share) {
+ModeTrace run_level(amp::OptLevel level, Model& model, MlpImpl& net, const Share& share) {
   optim::Adam optimizer(net.parameters(), optim::AdamOptions(0.01));
   amp::initialize(model, optimizer, level, amp::InitializeOptions().verbosity(0));
   const bool scales = level == amp::OptLevel::O1 || level == amp::OptLevel::O2;
-  Trace trace;
+  ModeTrace trace;
   for (int step = 0; step < 12; ++step) {
     optimizer.zero_grad();
     const Tensor y = nn::call(model, share.x());
@@ -64,7 +63,7 @@ Trace run_level(amp::OptLevel level, Model& model, MlpImpl& net, const Share& sh
   return trace;
 }
 
-void expect_same_training(const Group& group, const Trace& many, const Trace& one) {
+void expect_same_training(const Group& group, const ModeTrace& many, const ModeTrace& one) {
   EXPECT_EQ(many.scales, one.scales);
   for (const Tensor& p : many.parameters) expect_same_on_all_ranks(group, p);
   ASSERT_EQ(many.parameters.size(), one.parameters.size());
@@ -82,7 +81,7 @@ TEST(ModesOverRanks, Booster) {
         MlpImpl alone(0), net(0);
         alone.to(kFloat);
         net.to(kFloat);
-        const Trace one = run_booster(mode, alone, alone, {0, 1});
+        const ModeTrace one = run_booster(mode, alone, alone, {0, 1});
         DistributedDataParallel model(net, Options().process_group(group).gradient_as_bucket_view(views));
         expect_same_training(group, run_booster(mode, model, net, {group->rank(), group->size()}), one);
       }
@@ -97,7 +96,7 @@ TEST(ModesOverRanks, OptLevels) {
       MlpImpl alone(0), net(0);
       alone.to(kFloat);
       net.to(kFloat);
-      const Trace one = run_level(level, alone, alone, {0, 1});
+      const ModeTrace one = run_level(level, alone, alone, {0, 1});
       DistributedDataParallel model(net, Options().process_group(group));
       expect_same_training(group, run_level(level, model, net, {group->rank(), group->size()}), one);
     }
@@ -115,12 +114,12 @@ TEST(ModesOverRanks, EnvironmentSwitch) {
         mean_square(nn::call(model, share.x()).to(kFloat), share.target()).backward();
         optimizer.step();
       }
-      return Trace{{}, net.parameters()};
+      return ModeTrace{{}, net.parameters()};
     };
     MlpImpl alone(0), net(0);
     alone.to(kFloat);
     net.to(kFloat);
-    const Trace one = train(alone, alone, {0, 1});
+    const ModeTrace one = train(alone, alone, {0, 1});
     DistributedDataParallel model(net, Options().process_group(group));
     expect_same_training(group, train(model, net, {group->rank(), group->size()}), one);
   });

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void save(const std::string& path, double value = 1) { io::save_file({{"x", full({4}, value)}}, path); }
-/// Returns "" if the file holds the data that save(path, value) writes.
+void save_full(const std::string& path, double value = 1) { io::save_file({{"x", full({4}, value)}}, path); }
+/// Returns "" if the file holds the data that save_full(path, value) writes.
 std::string holds(const std::string& path, double value) {
   return difference(io::load_file(path).tensors["x"], full({4}, value));
 }
@@ -47,13 +47,13 @@ TEST(AtomicFile, PlantedTemporariesAreNotFollowed) {
   const TemporaryFolder folder;
   const std::string victim = folder.write("victim", {'o', 'l', 'd'}), path = folder.path("a"), planted = path + ".tmp";
   fs::create_symlink(victim, planted);
-  save(path, 1);
+  save_full(path, 1);
   fs::remove(planted);
   fs::create_hard_link(victim, planted);
-  save(path, 2);
+  save_full(path, 2);
   fs::remove(planted);
   ASSERT_EQ(mkfifo(planted.c_str(), 0600), 0);
-  save(path, 3);
+  save_full(path, 3);
   EXPECT_EQ(text_of(victim), "old");
   EXPECT_EQ(holds(path, 3), "");
   EXPECT_TRUE(S_ISREG(status_of(path).st_mode));
@@ -67,32 +67,32 @@ TEST(AtomicFile, OnlyRegularFilesAreReplaced) {
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_EQ(mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
   fs::create_symlink("fifo", link);
-  EXPECT_THROWS(save(fifo), IoError, "save_file: ", fifo, "is a FIFO");
-  EXPECT_THROWS(save(socket), IoError, "is a socket");
-  EXPECT_THROWS(save(link), IoError, "is a FIFO");
-  EXPECT_THROWS(save(folder.path()), IoError, "is a folder");
-  EXPECT_THROWS(save(""), IoError, "does not end in a file name");
+  EXPECT_THROWS(save_full(fifo), IoError, "save_file: ", fifo, "is a FIFO");
+  EXPECT_THROWS(save_full(socket), IoError, "is a socket");
+  EXPECT_THROWS(save_full(link), IoError, "is a FIFO");
+  EXPECT_THROWS(save_full(folder.path()), IoError, "is a folder");
+  EXPECT_THROWS(save_full(""), IoError, "does not end in a file name");
   EXPECT_TRUE(S_ISFIFO(status_of(fifo).st_mode) && S_ISSOCK(status_of(socket).st_mode));
   EXPECT_TRUE(S_ISLNK(status_of(link).st_mode));
   if (mknod(device.c_str(), S_IFCHR | 0600, 0) != 0) return;  // needs root
-  EXPECT_THROWS(save(device), IoError, "is a device");
+  EXPECT_THROWS(save_full(device), IoError, "is a device");
   EXPECT_TRUE(S_ISCHR(status_of(device).st_mode));
 }
 
 TEST(AtomicFile, KeepsModeAndOwner) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
-  save(path);
+  save_full(path);
   const mode_t mask = umask(0);
   umask(mask);
   EXPECT_EQ(mode_of(path), 0666 & ~mask);
   for (const mode_t mode : {0600U, 0640U, 0777U}) {
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
-    save(path);
+    save_full(path);
     EXPECT_EQ(mode_of(path), mode);
   }
   if (chown(path.c_str(), 1234, 2345) != 0) return;  // needs root
-  save(path);
+  save_full(path);
   EXPECT_EQ(status_of(path).st_uid, 1234U);
   EXPECT_EQ(status_of(path).st_gid, 2345U);
   EXPECT_EQ(mode_of(path), 0777U);
@@ -101,11 +101,11 @@ TEST(AtomicFile, KeepsModeAndOwner) {
 TEST(AtomicFile, ReadOnlyFileIsRefused) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
-  save(path);
+  save_full(path);
   ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
   ASSERT_EQ(chmod(path.c_str(), 0444), 0);
   const OrdinaryUser user;
-  EXPECT_THROWS(save(path, 2), IoError, "cannot write the file: Permission denied", "0444", "make it writable");
+  EXPECT_THROWS(save_full(path, 2), IoError, "cannot write the file: Permission denied", "0444", "make it writable");
   EXPECT_EQ(holds(path, 1), "");
   EXPECT_EQ(files_in(folder), 1);
 }
@@ -113,13 +113,13 @@ TEST(AtomicFile, ReadOnlyFileIsRefused) {
 TEST(AtomicFile, LostGroupGetsOnlyOthersPermissions) {
   const TemporaryFolder folder;
   const std::string path = folder.path("a");
-  save(path);
+  save_full(path);
   if (geteuid() != 0) GTEST_SKIP() << "needs two users";
   ASSERT_EQ(chmod(folder.path().c_str(), 0777), 0);
   ASSERT_TRUE(chown(path.c_str(), 0, 2345) == 0 && chmod(path.c_str(), 0662) == 0);
   {
     const OrdinaryUser user;
-    save(path, 2);
+    save_full(path, 2);
   }
   EXPECT_EQ(status_of(path).st_uid, OrdinaryUser::kId);
   EXPECT_EQ(mode_of(path), 0622U);
@@ -132,12 +132,12 @@ TEST(AtomicFile, LinksAreFollowed) {
   fs::create_symlink("runs/latest", folder.path("link"));  // points to a link whose target does not exist yet
   fs::create_symlink("model", folder.path("runs/latest"));
   for (const double value : {1.0, 2.0}) {
-    save(folder.path("link"), value);
+    save_full(folder.path("link"), value);
     EXPECT_TRUE(fs::is_symlink(folder.path("link")) && fs::is_symlink(folder.path("runs/latest")));
     EXPECT_EQ(holds(folder.path("runs/model"), value), "");
   }
   fs::create_symlink("loop", folder.path("loop"));
-  EXPECT_THROWS(save(folder.path("loop")), IoError, "loop", "Too many levels");
+  EXPECT_THROWS(save_full(folder.path("loop")), IoError, "loop", "Too many levels");
 }
 
 TEST(AtomicFile, NextSaveRemovesLeftoversOfKilledWriters) {
@@ -147,7 +147,7 @@ TEST(AtomicFile, NextSaveRemovesLeftoversOfKilledWriters) {
     folder.write(name, {1});
   }
   fs::create_symlink("b", folder.path("a.tmp-0000000000000000"));
-  save(path);
+  save_full(path);
   EXPECT_FALSE(fs::exists(path + leftover) || fs::exists(folder.path("a.tmp-fedcba9876543210")));
   EXPECT_TRUE(fs::exists(folder.path("b" + leftover)) && fs::exists(folder.path("a.tmp-2"))) << "not of this file";
   EXPECT_EQ(files_in(folder), 4);  // the two files, the link, and the saved file
@@ -158,10 +158,10 @@ TEST(AtomicFile, ActiveWriterIsNotDisturbed) {
   const std::string path = folder.path("a"), temporary = folder.write("a.tmp-0123456789abcdef", {1});
   const int other = open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_THROWS(save(path), IoError, "save_file: ", "another writer is saving to it");
+  EXPECT_THROWS(save_full(path), IoError, "save_file: ", "another writer is saving to it");
   EXPECT_TRUE(fs::exists(temporary) && !fs::exists(path));
   close(other);  // as the system does when a writer is killed
-  save(path);
+  save_full(path);
   EXPECT_EQ(files_in(folder), 1);
 }
 
@@ -172,7 +172,7 @@ TEST(AtomicFile, ConcurrentWritersLeaveOneCompleteFile) {
   const auto write = [&] {
     for (int i = 0; i < 20; ++i) {
       try {
-        save(path, 7);
+        save_full(path, 7);
         ++saved;
       } catch (const IoError& e) {
         EXPECT_NE(std::string(e.what()).find("another writer"), std::string::npos) << e.what();
@@ -191,7 +191,7 @@ TEST(AtomicFile, ConcurrentWritersLeaveOneCompleteFile) {
 TEST(AtomicFile, LongestNameWorks) {
   const TemporaryFolder folder;
   const std::string path = folder.path(std::string(255, 'n'));
-  save(path);
+  save_full(path);
   EXPECT_EQ(holds(path, 1), "");
   EXPECT_EQ(files_in(folder), 1);
 }

@@ -23,8 +23,8 @@ struct Average {
   void load_state_dict(const StateDict& state) { value = state["value"].clone(); }
 };
 
-struct TrainingRun {
-  explicit TrainingRun(bool amp = true) : scaler(amp::GradScalerOptions().enabled(amp).init_scale(1024)) {
+struct AveragedRun {
+  explicit AveragedRun(bool amp = true) : scaler(amp::GradScalerOptions().enabled(amp).init_scale(1024)) {
     checkpoint.add("model", model)
         .add("sgd", sgd)
         .add("schedule", schedule)
@@ -51,7 +51,7 @@ struct TrainingRun {
   io::Checkpoint checkpoint;
 };
 
-void advance(TrainingRun& run) {
+void advance(AveragedRun& run) {
   const Tensor loss = run.model(randn({4, 2}, run.rng)).square().mean();
   run.sgd.zero_grad();
   run.scaler.scale(loss).backward();
@@ -68,11 +68,11 @@ void advance(TrainingRun& run) {
 
 TEST(Checkpoint, SavesAndLoadsEveryPart) {
   const TemporaryFolder folder;
-  TrainingRun a;
+  AveragedRun a;
   for (int i = 0; i < 3; ++i) advance(a);
   a.checkpoint.save(folder.path("a"), {{"note", "third"}});
   EXPECT_EQ(io::load_file(folder.path("a")).metadata, (io::Metadata{{"note", "third"}}));
-  TrainingRun b;
+  AveragedRun b;
   const IncompatibleKeys keys = b.checkpoint.load(folder.path("a"));
   EXPECT_TRUE(keys.missing_keys.empty() && keys.unexpected_keys.empty());
   EXPECT_EQ(difference(a.checkpoint.state_dict(), b.checkpoint.state_dict()), "");
@@ -112,7 +112,7 @@ TEST(CheckpointErrors, PartsWithSharedElementsAreNamedBeforeAnyIsLoaded) {
 }
 
 TEST(Checkpoint, RunsMaySwitchBetweenAmpAndF32) {
-  TrainingRun amp(true), plain(false);
+  AveragedRun amp(true), plain(false);
   advance(amp);
   amp.scaler.update(512.0);
   const StateDict with = clone(amp.checkpoint.state_dict());
@@ -138,7 +138,7 @@ TEST(Checkpoint, RunsMaySwitchBetweenAmpAndF32) {
 }
 
 TEST(CheckpointErrors, InvalidPartChangesNothing) {
-  TrainingRun a, b;
+  AveragedRun a, b;
   advance(a);
   advance(b);
   const StateDict good = clone(a.checkpoint.state_dict()), before = clone(b.checkpoint.state_dict());
@@ -205,7 +205,7 @@ TEST(CheckpointErrors, BeginWithTheFunctionThatWasCalled) {
 }
 
 TEST(CheckpointErrors, Names) {
-  TrainingRun a;
+  AveragedRun a;
   double x = 0;
   Tensor none;
   EXPECT_THROWS(a.checkpoint.add("", x), StateError, "Checkpoint::add: ''");

@@ -62,8 +62,8 @@ TEST(Fuzz, FilesLoadOrAreRefused) {
   EXPECT_GT(loaded, count / 200);
 }
 
-struct TrainingRun {
-  TrainingRun() {
+struct FuzzedRun {
+  FuzzedRun() {
     checkpoint.add("model", model)
         .add("adam", adam)
         .add("schedule", schedule)
@@ -112,7 +112,7 @@ StateDict changed(const StateDict& state, std::mt19937_64& random) {
 }
 
 TEST(Fuzz, RunsLoadAStateOrStayUnchanged) {
-  TrainingRun run;
+  FuzzedRun run;
   const StateDict good = clone(run.checkpoint.state_dict());
   const uint64_t count = input_count(20'000) / 20;
   uint64_t loaded = 0;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kEps = 1e-3;
 
-struct Case {
+struct BatchNormCase {
   Dims sizes;
   MemoryLayout layout;
   int64_t channels() const { return sizes[1]; }
@@ -16,7 +16,7 @@ struct Case {
   size_t channel(int64_t i) const { return static_cast<size_t>(i / inner() % channels()); }
 };
 
-const Case kCases[] = {
+const BatchNormCase kBatchNormCases[] = {
     {{17, 5}, MemoryLayout::contiguous},
     {{300, 70}, MemoryLayout::contiguous},
     {{2, 20000}, MemoryLayout::contiguous},
@@ -33,8 +33,8 @@ const Case kCases[] = {
 };
 
 template <class F>
-void for_each_case(F&& f) {
-  for (const Case& c : kCases) {
+void for_each_batch_norm_case(F&& f) {
+  for (const BatchNormCase& c : kBatchNormCases) {
     for (DType dtype : kFloatingTypes) {
       for (DType parameter : {dtype, wide(dtype)}) {
         f(c, dtype, parameter,
@@ -49,7 +49,7 @@ struct Statistics {
   std::vector<double> mean, variance, rstd;
 };
 
-Statistics statistics_of(const Case& c, const std::vector<double>& x) {
+Statistics statistics_of(const BatchNormCase& c, const std::vector<double>& x) {
   const size_t channels = static_cast<size_t>(c.channels());
   Statistics s{std::vector<double>(channels), std::vector<double>(channels), {}};
   for (size_t i = 0; i < x.size(); ++i) s.mean[c.channel(i)] += x[i] / c.count();
@@ -59,8 +59,8 @@ Statistics statistics_of(const Case& c, const std::vector<double>& x) {
   return s;
 }
 
-std::vector<double> normalised(const Case& c, const std::vector<double>& x, const Statistics& s, const Tensor& weight,
-                               const Tensor& bias) {
+std::vector<double> normalised(const BatchNormCase& c, const std::vector<double>& x, const Statistics& s,
+                               const Tensor& weight, const Tensor& bias) {
   const std::vector<double> w = read(weight), b = read(bias);
   std::vector<double> y;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -76,7 +76,7 @@ void expect_scaled(const Tensor& actual, const std::vector<double>& expected, co
 }
 
 TEST(BatchNorm, Training) {
-  for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
+  for_each_batch_norm_case([](const BatchNormCase& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 2),
                  bias = noise({c.channels()}, parameter, 3, MemoryLayout::spread);
@@ -99,7 +99,7 @@ TEST(BatchNorm, Training) {
 
 TEST(BatchNorm, TrainingWithoutParameters) {
   for (DType dtype : kFloatingTypes) {
-    const Case c = kCases[6];
+    const BatchNormCase c = kBatchNormCases[6];
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor mean = unwritten({c.channels()}, wide(dtype)), rstd = unwritten({c.channels()}, wide(dtype));
     const Tensor one = unwritten({c.channels()}, dtype), zero = unwritten({c.channels()}, dtype);
@@ -111,7 +111,7 @@ TEST(BatchNorm, TrainingWithoutParameters) {
 }
 
 TEST(BatchNorm, LargeMeanKeepsTheVariance) {
-  for (const Case& c : kCases) {
+  for (const BatchNormCase& c : kBatchNormCases) {
     const Tensor x = noise(c.sizes, kFloat, 1, c.layout), y = unwritten(c.sizes, kFloat, c.layout);
     std::vector<double> shifted = read(x);
     for (double& v : shifted) v += 4096;
@@ -124,7 +124,7 @@ TEST(BatchNorm, LargeMeanKeepsTheVariance) {
 }
 
 TEST(BatchNorm, Inference) {
-  for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
+  for_each_batch_norm_case([](const BatchNormCase& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), y = unwritten(c.sizes, dtype, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 2), bias = noise({c.channels()}, parameter, 3);
     const Tensor mean = noise({c.channels()}, parameter, 4), var = unwritten({c.channels()}, parameter);
@@ -137,7 +137,7 @@ TEST(BatchNorm, Inference) {
 }
 
 TEST(BatchNorm, Backward) {
-  for_each_case([](const Case& c, DType dtype, DType parameter, const std::string& what) {
+  for_each_batch_norm_case([](const BatchNormCase& c, DType dtype, DType parameter, const std::string& what) {
     const Tensor x = noise(c.sizes, dtype, 1, c.layout), gy = noise(c.sizes, dtype, 2, c.layout);
     const Tensor weight = noise({c.channels()}, parameter, 3);
     const Statistics s = statistics_of(c, read(x));

@@ -10,7 +10,7 @@ namespace tandem::testing {
 namespace {
 
 /// An image of height and width, or a volume with a depth before them if `d` is not 0.
-struct Case {
+struct ConvCase {
   const char* what;
   int64_t n, c, h, w, o, kh, kw;
   ConvParams p;  ///< for volumes with the depth first
@@ -63,7 +63,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const ConvCase kConvCases[] = {
     {"one channel", 2, 1, 9, 8, 5, 3, 3, {.padding = {1, 1}}},
     {"3x3", 2, 16, 7, 7, 32, 3, 3, {.padding = {1, 1}}},
     {"whole blocks of channels", 1, 64, 3, 3, 96, 3, 3, {.padding = {1, 1}}},
@@ -111,8 +111,8 @@ int64_t summed(const Tensor& y, const Tensor& x, const Tensor& weight, const Con
 constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
 
 template <class F>
-void for_each_case(F&& f) {
-  for (const Case& c : kCases) {
+void for_each_conv_case(F&& f) {
+  for (const ConvCase& c : kConvCases) {
     for (DType dtype : kFloatingTypes) {
       for (MemoryLayout layout : kLayouts) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
@@ -121,7 +121,7 @@ void for_each_case(F&& f) {
   }
 }
 
-void check_forward(const Case& c, DType dtype, DType bias_dtype, MemoryLayout layout_x, MemoryLayout layout_w,
+void check_forward(const ConvCase& c, DType dtype, DType bias_dtype, MemoryLayout layout_x, MemoryLayout layout_w,
                    MemoryLayout layout_y, Activation activation, const std::string& what) {
   const Tensor x = noise(c.x_sizes(), dtype, 1, layout_x), w = noise(c.w_sizes(), dtype, 2, layout_w);
   const Tensor bias = noise({c.o}, bias_dtype, 3), y = unwritten(c.y_sizes(), dtype, layout_y);
@@ -138,7 +138,7 @@ void check_forward(const Case& c, DType dtype, DType bias_dtype, MemoryLayout la
 }
 
 TEST(Conv, Forward) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_conv_case([](const ConvCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     for (MemoryLayout layout_y : kLayouts) {
       check_forward(c, dtype, dtype, layout, MemoryLayout::contiguous, layout_y, Activation::none, what);
     }
@@ -148,9 +148,9 @@ TEST(Conv, Forward) {
 
 // If relu turned a NaN into 0, the loss scaler would miss the overflow.
 TEST(Conv, ReluKeepsNaN) {
-  Case few = kCases[1];
+  ConvCase few = kConvCases[1];
   few.c = 8;  // too few channels for Winograd's method, which makes whole tiles NaN
-  for (const Case& c : {few, kCases[1]}) {
+  for (const ConvCase& c : {few, kConvCases[1]}) {
     for (DType dtype : kFloatingTypes) {
       for (MemoryLayout layout : kLayouts) {
         const Tensor x = noise(c.x_sizes(), dtype, 1, layout), w = noise(c.w_sizes(), dtype, 2);
@@ -175,13 +175,13 @@ TEST(Conv, ReluKeepsNaN) {
 TEST(Conv, OperandsMayHaveAnyStrides) {
   for (DType dtype : kFloatingTypes) {
     for (MemoryLayout layout : {MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::transposed}) {
-      check_forward(kCases[2], dtype, dtype, layout, layout, layout, Activation::none, name(layout));
+      check_forward(kConvCases[2], dtype, dtype, layout, layout, layout, Activation::none, name(layout));
     }
   }
 }
 
 TEST(Conv, WithoutBias) {
-  const Case& c = kCases[2];
+  const ConvCase& c = kConvCases[2];
   for (DType dtype : kFloatingTypes) {
     const Tensor x = noise(c.x_sizes(), dtype, 1), w = noise(c.w_sizes(), dtype, 2), y = unwritten(c.y_sizes(), dtype);
     const std::vector<double> xs = read(x), ws = read(w);
@@ -192,7 +192,7 @@ TEST(Conv, WithoutBias) {
   }
 }
 
-void check_backward_input(const Case& c, const Tensor& gy, DType dtype, MemoryLayout layout_x,
+void check_backward_input(const ConvCase& c, const Tensor& gy, DType dtype, MemoryLayout layout_x,
                           const std::string& what) {
   const Tensor w = noise(c.w_sizes(), dtype, 2), gx = unwritten(c.x_sizes(), dtype, layout_x);
   const std::vector<double> gs = read(gy), ws = read(w);
@@ -203,7 +203,7 @@ void check_backward_input(const Case& c, const Tensor& gy, DType dtype, MemoryLa
 }
 
 TEST(Conv, BackwardInput) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_conv_case([](const ConvCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor gy = noise(c.y_sizes(), dtype, 1, layout);
     for (MemoryLayout layout_x : kLayouts) check_backward_input(c, gy, dtype, layout_x, what);
   });
@@ -211,14 +211,14 @@ TEST(Conv, BackwardInput) {
 
 // Enough images for the transposed formula of Winograd's method.
 TEST(Conv, BackwardInputOfManyImages) {
-  const Case c = {"many images", 16, 32, 6, 6, 32, 5, 5, {}};
+  const ConvCase c = {"many images", 16, 32, 6, 6, 32, 5, 5, {}};
   const Tensor gy = noise(c.y_sizes(), kFloat, 1), x = empty(c.x_sizes()), w = empty(c.w_sizes());
   EXPECT_TRUE(cpu::winograd::backward_input_pays(x, gy, w, c.p));
   EXPECT_FALSE(cpu::winograd::pays(x, gy, w, c.p));
   check_backward_input(c, gy, kFloat, MemoryLayout::contiguous, c.what);
 }
 
-void check_backward_weight(const Case& c, DType dtype, DType out, MemoryLayout layout, bool weight, bool bias,
+void check_backward_weight(const ConvCase& c, DType dtype, DType out, MemoryLayout layout, bool weight, bool bias,
                            const std::string& what) {
   const Tensor gy = noise(c.y_sizes(), dtype, 1, layout), x = noise(c.x_sizes(), dtype, 2, layout);
   const Tensor gweight = weight ? unwritten(c.w_sizes(), out) : Tensor(),
@@ -234,7 +234,7 @@ void check_backward_weight(const Case& c, DType dtype, DType out, MemoryLayout l
 }
 
 TEST(Conv, BackwardWeight) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_conv_case([](const ConvCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     check_backward_weight(c, dtype, dtype, layout, true, true, what);
     check_backward_weight(c, dtype, wide(dtype), layout, true, true, what + " wide");
     check_backward_weight(c, dtype, wide(dtype), layout, true, false, what + " no bias");
@@ -243,7 +243,7 @@ TEST(Conv, BackwardWeight) {
 }
 
 TEST(Conv, ExpandedGradient) {
-  const Case& c = kCases[1];
+  const ConvCase& c = kConvCases[1];
   for (DType dtype : kFloatingTypes) {
     const Tensor gy = make_view(noise({1, 1, 1, 1}, dtype, 1), c.y_sizes(), {0, 0, 0, 0}, 0);
     check_backward_input(c, gy, dtype, MemoryLayout::contiguous, "expanded");
@@ -251,7 +251,7 @@ TEST(Conv, ExpandedGradient) {
 }
 
 TEST(Conv, EmptyBatch) {
-  Case c = kCases[1];
+  ConvCase c = kConvCases[1];
   c.n = 0;
   for (DType dtype : kFloatingTypes) {
     check_forward(c, dtype, dtype, MemoryLayout::contiguous, MemoryLayout::contiguous, MemoryLayout::contiguous,

@@ -21,9 +21,10 @@ using Values = std::vector<double>;
 class ElementwiseKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(ElementwiseKernels);
 
-constexpr int64_t kSizes[] = {0, 1, 15, 16, 17, 31, 33, 1023, 1025, 100003};
-constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced,
-                                     MemoryLayout::spread, MemoryLayout::channels_last};
+constexpr int64_t kElementwiseSizes[] = {0, 1, 15, 16, 17, 31, 33, 1023, 1025, 100003};
+constexpr MemoryLayout kElementwiseLayouts[] = {MemoryLayout::contiguous, MemoryLayout::transposed,
+                                                MemoryLayout::sliced, MemoryLayout::spread,
+                                                MemoryLayout::channels_last};
 
 /// Returns the values rounded to `dtype`.
 Values rounded(const Values& values, DType dtype) { return read(tensor_of(values, dtype)); }
@@ -229,7 +230,7 @@ TEST_P(ElementwiseKernels, SinesOfLargeNumbers) {
 }
 
 TEST_P(ElementwiseKernels, SizesAndDtypes) {
-  for (int64_t n : kSizes) {
+  for (int64_t n : kElementwiseSizes) {
     for (DType ta : {kFloat, kBFloat16, kHalf, kDouble, kInt, kLong, kByte, kBool}) {
       for (DType tb : {kFloat, kHalf, kInt}) {
         const DType ty = promote_types(ta, tb);
@@ -247,8 +248,8 @@ TEST_P(ElementwiseKernels, SizesAndDtypes) {
 TEST_P(ElementwiseKernels, Layouts) {
   const Dims sizes[] = {{7, 5}, {3, 1, 4}, {2, 3, 17, 19}, {40, 50}, {3, 2000}, {2000, 3}};
   for (const Dims& size : sizes) {
-    for (MemoryLayout ly : kLayouts) {
-      for (MemoryLayout la : kLayouts) {
+    for (MemoryLayout ly : kElementwiseLayouts) {
+      for (MemoryLayout la : kElementwiseLayouts) {
         for (DType ta : {kFloat, kHalf}) {
           const Tensor a = noise(size, ta, 1, la), b = noise(size, kFloat, 2);
           const Values va = read(a), vb = read(b);
@@ -306,7 +307,7 @@ TEST_P(ElementwiseKernels, ExpandedAndMisaligned) {
 
 TEST_P(ElementwiseKernels, InPlace) {
   for (DType dtype : kFloatingTypes) {
-    for (MemoryLayout layout : kLayouts) {
+    for (MemoryLayout layout : kElementwiseLayouts) {
       const Tensor x = noise({33, 70}, dtype, 3, layout), y = unwritten({33, 70}, dtype, layout);
       under_test().binary(y, Binary::mul, x, x, 1);
       under_test().binary(x, Binary::mul, x, x, 1);
@@ -347,7 +348,7 @@ TEST_P(ElementwiseKernels, Integers) {
 
 TEST_P(ElementwiseKernels, Where) {
   for (DType dtype : {kFloat, kHalf, kDouble, kLong, kBool}) {
-    for (MemoryLayout layout : kLayouts) {
+    for (MemoryLayout layout : kElementwiseLayouts) {
       const Dims size = {2, 3, 11, 40};
       const Tensor c = unwritten(size, kBool, layout), a = noise(size, dtype, 1, layout), b = noise(size, dtype, 2);
       Values flags(static_cast<size_t>(c.numel())), want = read(b);

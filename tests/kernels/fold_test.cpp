@@ -6,7 +6,7 @@
 namespace tandem::testing {
 namespace {
 
-struct Case {
+struct FoldCase {
   const char* what;
   int64_t n, c, h, w, kh, kw;
   ConvParams p;
@@ -32,7 +32,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const FoldCase kFoldCases[] = {
     {"plain", 2, 3, 6, 5, 3, 2, {}},
     {"one cell", 1, 2, 3, 4, 1, 1, {}},
     {"stride", 2, 2, 7, 9, 2, 3, {.stride = {2, 4}}},
@@ -44,8 +44,8 @@ const Case kCases[] = {
 };
 
 template <class F>
-void for_each_case(F&& f) {
-  for (const Case& c : kCases) {
+void for_each_fold_case(F&& f) {
+  for (const FoldCase& c : kFoldCases) {
     for (DType dtype : kFloatingTypes) {
       for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::sliced}) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
@@ -55,7 +55,7 @@ void for_each_case(F&& f) {
 }
 
 TEST(Fold, ColumnsHoldTheElementsOfWindows) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_fold_case([](const FoldCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.image(), dtype, 1, layout), y = unwritten(c.columns(), dtype);
     const std::vector<double> xs = read(x);
     std::vector<double> expected(static_cast<size_t>(y.numel()));
@@ -66,7 +66,7 @@ TEST(Fold, ColumnsHoldTheElementsOfWindows) {
 }
 
 TEST(Fold, ImagesAreSumsOfColumns) {
-  for_each_case([](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_fold_case([](const FoldCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.columns(), dtype, 2), y = unwritten(c.image(), dtype, layout);
     const std::vector<double> xs = read(x);
     std::vector<double> expected(static_cast<size_t>(y.numel()));

@@ -66,12 +66,12 @@ void fill_integers(const Tensor& t, uint32_t seed) {
   write(t, values);
 }
 
-struct Case {
+struct IndexCase {
   DType dtype, index_dtype;
   int layout;
 };
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<IndexCase> index_cases() {
+  std::vector<IndexCase> all;
   for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble, kLong, kInt, kByte, kBool}) {
     for (DType index_dtype : {kLong, kInt}) {
       for (int layout : {0, 1, 2}) all.push_back({dtype, index_dtype, layout});
@@ -83,8 +83,8 @@ const std::vector<std::vector<int64_t>> kShapes = {{}, {7}, {4, 5}, {3, 1, 6}, {
 
 /// Calls f(case, sizes of the indexed tensor, dim, count along dim in the index).
 template <class F>
-void for_each_case(F&& f) {
-  for (const Case& c : cases()) {
+void for_each_index_case(F&& f) {
+  for (const IndexCase& c : index_cases()) {
     for (const auto& shape : kShapes) {
       for (int64_t dim = 0; dim < std::max<int64_t>(1, static_cast<int64_t>(shape.size())); ++dim) {
         const int64_t size = shape.empty() ? 1 : shape[static_cast<size_t>(dim)];
@@ -106,7 +106,7 @@ int64_t size_of(const std::vector<int64_t>& shape, int64_t dim) {
 }
 
 TEST(IndexKernels, GatherAndScatterAdd) {
-  for_each_case([](const Case& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
+  for_each_index_case([](const IndexCase& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
     const auto sizes = with_size(shape, dim, count);
     const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
     const Tensor index = make_index(sizes, size_of(shape, dim), c.index_dtype, c.layout, 3);
@@ -132,7 +132,7 @@ TEST(IndexKernels, GatherAndScatterAdd) {
 }
 
 TEST(IndexKernels, IndexSelectAndIndexAdd) {
-  for_each_case([](const Case& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
+  for_each_index_case([](const IndexCase& c, const std::vector<int64_t>& shape, int64_t dim, int64_t count) {
     const auto sizes = with_size(shape, dim, count);
     const Tensor x = make(shape, c.dtype, c.layout), y = make(sizes, c.dtype, (c.layout + 1) % 3);
     const Tensor index = make_index({count}, size_of(shape, dim), c.index_dtype, c.layout, 3);
@@ -191,7 +191,7 @@ TEST(IndexKernels, ContiguousRows) {  // as in an embedding; the places share in
 }
 
 TEST(IndexKernels, ScatterSumAndIndexSum) {
-  for (const Case& c : cases()) {
+  for (const IndexCase& c : index_cases()) {
     for (const auto& shape : kSumShapes) {
       for (int64_t dim = 0; dim < std::max<int64_t>(1, static_cast<int64_t>(shape.size())); ++dim) {
         const int64_t size = size_of(shape, dim), numel = numel_of(shape);

@@ -20,7 +20,7 @@ using Values = std::vector<double>;
 class LayerNormKernel : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(LayerNormKernel);
 
-struct Case {
+struct LayerNormCase {
   int64_t rows, n;
   DType dtype, parameter_dtype;
   bool affine;
@@ -39,8 +39,8 @@ struct Case {
   }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<LayerNormCase> layer_norm_cases() {
+  std::vector<LayerNormCase> all;
   for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble}) {
     for (auto [rows, n] : {std::pair<int64_t, int64_t>{1, 1},
                            {3, 2},
@@ -67,7 +67,7 @@ void expect_close(const Values& actual, const Values& expected, Tolerance t, con
 }
 
 TEST_P(LayerNormKernel, ForwardMatchesTheModel) {
-  for (const Case& c : cases()) {
+  for (const LayerNormCase& c : layer_norm_cases()) {
     const Tensor x = c.matrix(1, 0.25), weight = c.vector(2), bias = c.vector(3), y = empty({c.rows, c.n}, c.dtype);
     const Tensor mean = empty({c.rows}, c.compute()), rstd = empty({c.rows}, c.compute());
     under_test().layer_norm(y, Tensor(), mean, rstd, x, Tensor(), weight, bias, 1e-5);
@@ -93,7 +93,7 @@ TEST_P(LayerNormKernel, ForwardMatchesTheModel) {
 }
 
 TEST_P(LayerNormKernel, BackwardMatchesTheModel) {
-  for (const Case& c : cases()) {
+  for (const LayerNormCase& c : layer_norm_cases()) {
     if (c.n == 1) continue;  // the derivative would be 0 times a large rstd
     const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2);
     const Tensor y = empty({c.rows, c.n}, c.dtype), gx = empty({c.rows, c.n}, c.dtype);
@@ -140,7 +140,7 @@ TEST_P(LayerNormKernel, BackwardMatchesTheModel) {
 }
 
 TEST_P(LayerNormKernel, WithoutMeanMatchesTheModelOfRmsNorm) {
-  for (const Case& c : cases()) {
+  for (const LayerNormCase& c : layer_norm_cases()) {
     const Tensor x = c.matrix(1, 0.25), gy = c.matrix(4), weight = c.vector(2), y = empty({c.rows, c.n}, c.dtype);
     const Tensor gx = empty({c.rows, c.n}, c.dtype), rstd = empty({c.rows}, c.compute());
     const Tensor gweight = empty({c.n}, c.parameter_dtype);
@@ -180,7 +180,7 @@ constexpr std::pair<DType, DType> kSums[] = {{kFloat, kFloat},    {kBFloat16, kF
                                              {kFloat, kBFloat16}, {kBFloat16, kBFloat16}, {kHalf, kHalf},
                                              {kBFloat16, kHalf},  {kDouble, kDouble},     {kFloat, kDouble}};
 
-Tensor filled(const Case& c, DType dtype, uint32_t seed, double low = -1, double high = 1) {
+Tensor filled(const LayerNormCase& c, DType dtype, uint32_t seed, double low = -1, double high = 1) {
   const Tensor t = empty({c.rows, c.n}, dtype);
   write(t, random_values(c.rows * c.n, seed, low, high));
   return t;
@@ -191,7 +191,7 @@ template <class F>
 void for_each_sum(F f) {
   for (const auto& [a, b] : kSums) {
     const DType sum = promote_types(a, b);
-    for (const Case& c : cases()) {
+    for (const LayerNormCase& c : layer_norm_cases()) {
       if (c.dtype != sum) continue;
       f(c, a, b, sum);
       if (is_reduced_floating_point(sum)) f(c, a, b, kFloat);  // y of an autocast region
@@ -200,7 +200,7 @@ void for_each_sum(F f) {
 }
 
 TEST_P(LayerNormKernel, SumIsRoundedAndThenNormalised) {
-  for_each_sum([](const Case& c, DType a, DType b, DType result) {
+  for_each_sum([](const LayerNormCase& c, DType a, DType b, DType result) {
     SCOPED_TRACE(std::string(name(a)) + " + " + std::string(name(b)) + " " + std::to_string(c.rows) + " x " +
                  std::to_string(c.n));
     const Tensor x = filled(c, a, 1), residual = filled(c, b, 5, -0.75, 1.25), weight = c.vector(2), bias = c.vector(3);
@@ -228,7 +228,7 @@ TEST_P(LayerNormKernel, SumIsRoundedAndThenNormalised) {
 }
 
 TEST_P(LayerNormKernel, GradientOfTheSumIsAddedBeforeRounding) {
-  for_each_sum([](const Case& c, DType a, DType b, DType result) {
+  for_each_sum([](const LayerNormCase& c, DType a, DType b, DType result) {
     if (a != c.dtype || b != c.dtype || c.n == 1) return;  // one of the cases of each sum is enough
     SCOPED_TRACE(std::string(name(c.dtype)) + " " + std::to_string(c.rows) + " x " + std::to_string(c.n));
     const Tensor x = c.matrix(1), gy = filled(c, result, 4), gsum = c.matrix(6), weight = c.vector(2);
@@ -253,7 +253,7 @@ TEST_P(LayerNormKernel, GradientOfTheSumIsAddedBeforeRounding) {
 }
 
 TEST_P(LayerNormKernel, LargeMeanLosesNoPrecision) {
-  const Case c{2, 4096, kFloat, kFloat, false};
+  const LayerNormCase c{2, 4096, kFloat, kFloat, false};
   const Tensor x = c.matrix(1, 1000), y = empty({2, 4096}), mean = empty({2}), rstd = empty({2});
   under_test().layer_norm(y, Tensor(), mean, rstd, x, Tensor(), Tensor(), Tensor(), 1e-5);
   double sum = 0, squares = 0;
@@ -267,7 +267,7 @@ TEST_P(LayerNormKernel, ResultsDoNotDependOnThreads) {
   std::vector<std::vector<char>> results[2];
   for (int run = 0; run < 2; ++run) {
     set_num_threads(run == 0 ? 1 : 3);
-    const Case c{1001, 300, kBFloat16, kFloat, true};
+    const LayerNormCase c{1001, 300, kBFloat16, kFloat, true};
     const Tensor x = c.matrix(1), gy = c.matrix(4), weight = c.vector(2), y = c.matrix(0), gx = c.matrix(0);
     const Tensor mean = empty({c.rows}), rstd = empty({c.rows}), gweight = empty({c.n}), gbias = empty({c.n});
     under_test().layer_norm(y, Tensor(), mean, rstd, x, Tensor(), weight, weight, 1e-5);
@@ -283,7 +283,7 @@ TEST_P(LayerNormKernel, ResultsDoNotDependOnThreads) {
 }
 
 TEST_P(LayerNormKernel, EmptyBatch) {
-  const Case c{0, 8, kFloat, kFloat, true};
+  const LayerNormCase c{0, 8, kFloat, kFloat, true};
   const Tensor x = c.matrix(1), weight = c.vector(2), mean = empty({0}), gweight = c.vector(3), gbias = c.vector(3);
   under_test().layer_norm(x, Tensor(), mean, mean, x, Tensor(), weight, weight, 1e-5);
   under_test().layer_norm_backward(x, gweight, gbias, x, Tensor(), x, mean, mean, weight);

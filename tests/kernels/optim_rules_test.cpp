@@ -17,19 +17,19 @@ namespace {
 
 using namespace testing;
 using Values = std::vector<double>;
-using MemoryLayout = int;
-enum : MemoryLayout { contiguous, transposed, strided_grad };
+using RuleLayout = int;
+enum : RuleLayout { contiguous, transposed, strided_grad };
 
 class OptimRuleKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(OptimRuleKernels);
 
-struct Case {
+struct RuleCase {
   decltype(OptimizerCall::rule) rule;
   unsigned states;  ///< those that the caller supplies, as bits
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
+const std::vector<RuleCase>& rule_cases() {
+  static const std::vector<RuleCase> all = {
       {math::RmsProp{0.9, 1e-3, 0.05, 0}, 0b001},
       {math::RmsProp{0.9, 1e-3, 0, 0.5}, 0b011},
       {math::RmsProp{0.9, 1e-3, 0.05, 0}, 0b101},
@@ -47,32 +47,35 @@ const std::vector<Case>& cases() {
   return all;
 }
 // Rounding can change the sign that Lion steps by, so Lion is not compared with f64, but otherwise tested.
-const Case kLion = {math::Lion{0.9, 0.99, 0.05}, 0b001};
+const RuleCase kLion = {math::Lion{0.9, 0.99, 0.05}, 0b001};
 
-struct Types {
+struct RuleTypes {
   DType param, grad;
   std::optional<DType> shadow;
 };
-const Types kTypes[] = {{kFloat, kFloat, kBFloat16}, {kFloat, kHalf, kHalf},     {kFloat, kBFloat16, {}},
-                        {kDouble, kFloat, {}},       {kDouble, kDouble, kFloat}, {kBFloat16, kFloat, {}},
-                        {kHalf, kHalf, {}}};
-constexpr int64_t kSizes[] = {1, 5, 341, 1000};
+const RuleTypes kRuleTypes[] = {{kFloat, kFloat, kBFloat16}, {kFloat, kHalf, kHalf},     {kFloat, kBFloat16, {}},
+                                {kDouble, kFloat, {}},       {kDouble, kDouble, kFloat}, {kBFloat16, kFloat, {}},
+                                {kHalf, kHalf, {}}};
+constexpr int64_t kRuleSizes[] = {1, 5, 341, 1000};
 
-Tensor make(int64_t n, DType dtype, bool t) { return t ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype); }
+Tensor make_tensor(int64_t n, DType dtype, bool t) {
+  return t ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
+}
 
-OptimizerCall make_call(const Case& c, const Types& types, MemoryLayout layout) {
+OptimizerCall make_call(const RuleCase& c, const RuleTypes& types, RuleLayout layout) {
   OptimizerCall call;
   call.rule = c.rule;
   call.lr = 0.01;
   const bool t = layout == transposed;
-  for (int64_t n : kSizes) {
-    call.params.push_back(make(n, types.param, t));
-    call.grads.push_back(layout == strided_grad ? empty_strided({3, n}, {2, 7}, types.grad) : make(n, types.grad, t));
-    if (types.shadow) call.shadows.push_back(make(n, *types.shadow, t));
+  for (int64_t n : kRuleSizes) {
+    call.params.push_back(make_tensor(n, types.param, t));
+    call.grads.push_back(layout == strided_grad ? empty_strided({3, n}, {2, 7}, types.grad)
+                                                : make_tensor(n, types.grad, t));
+    if (types.shadow) call.shadows.push_back(make_tensor(n, *types.shadow, t));
     write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
     for (size_t k = 0; k < 3; ++k) {
       if ((c.states >> k & 1) == 0) continue;
-      call.states[k].push_back(make(n, types.param == kDouble ? kDouble : kFloat, t));
+      call.states[k].push_back(make_tensor(n, types.param == kDouble ? kDouble : kFloat, t));
       write(call.states[k].back(), Values(static_cast<size_t>(3 * n), 0));
     }
     if (!std::holds_alternative<math::Lion>(c.rule)) call.steps.push_back(scalar_of(0));
@@ -82,7 +85,7 @@ OptimizerCall make_call(const Case& c, const Types& types, MemoryLayout layout) 
 }
 
 /// One parameter in f64.
-struct Model {
+struct RuleModel {
   Values p, states[3];
   float scalar = 1;
   int steps = 0;
@@ -109,7 +112,7 @@ struct Model {
   }
 };
 
-void expect_near(const Values& actual, const Values& expected, Tolerance t, const char* what) {
+void expect_near_rule(const Values& actual, const Values& expected, Tolerance t, const char* what) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     ASSERT_NEAR(actual[i], expected[i], t.atol + t.rtol * std::abs(expected[i])) << what << ' ' << i;
@@ -117,16 +120,16 @@ void expect_near(const Values& actual, const Values& expected, Tolerance t, cons
 }
 
 TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
-  for (size_t number = 0; number < cases().size(); ++number) {
-    const Case& c = cases()[number];
-    for (const Types& types : kTypes) {
-      for (const MemoryLayout layout : {contiguous, transposed, strided_grad}) {
+  for (size_t number = 0; number < rule_cases().size(); ++number) {
+    const RuleCase& c = rule_cases()[number];
+    for (const RuleTypes& types : kRuleTypes) {
+      for (const RuleLayout layout : {contiguous, transposed, strided_grad}) {
         SCOPED_TRACE(number);
         OptimizerCall call = make_call(c, types, layout);
         call.maximize = layout == transposed;
         const double scale = layout == contiguous ? 1024 : 1;
         if (scale != 1) call.scaling = {scalar_of(1 / scale), scalar_of(0)};
-        std::vector<Model> models(call.params.size());
+        std::vector<RuleModel> models(call.params.size());
         for (size_t k = 0; k < models.size(); ++k) models[k].p = read(call.params[k]);
         for (uint32_t i = 0; i < 6; ++i) {
           for (size_t k = 0; k < models.size(); ++k) {
@@ -143,7 +146,7 @@ TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
         // rounded at each step.
         const Tolerance tolerance = testing::tolerance(types.param, 180, 7, 4);
         for (size_t k = 0; k < models.size(); ++k) {
-          expect_near(read(call.params[k]), models[k].p, tolerance, "parameter");
+          expect_near_rule(read(call.params[k]), models[k].p, tolerance, "parameter");
           ASSERT_EQ(read(call.steps[k])[0], 6);
           if (!call.scalars.empty()) {
             ASSERT_EQ(read(call.scalars[k])[0], models[k].scalar);
@@ -159,8 +162,8 @@ TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
   }
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> all = cases();
+std::vector<RuleCase> all_cases() {
+  std::vector<RuleCase> all = rule_cases();
   all.push_back(kLion);
   return all;
 }
@@ -175,8 +178,8 @@ std::vector<std::vector<char>> snapshot(const OptimizerCall& call) {
 }
 
 TEST_P(OptimRuleKernels, OverflowChangesNoByte) {
-  for (const Case& c : all_cases()) {
-    for (const Types& types : {Types{kFloat, kHalf, kBFloat16}, Types{kDouble, kDouble, {}}}) {
+  for (const RuleCase& c : all_cases()) {
+    for (const RuleTypes& types : {RuleTypes{kFloat, kHalf, kBFloat16}, RuleTypes{kDouble, kDouble, {}}}) {
       OptimizerCall call = make_call(c, types, contiguous);
       for (const Tensor& s : call.shadows) write(s, Values(static_cast<size_t>(s.numel()), 7));
       for (const Tensor& g : call.grads) {
@@ -194,9 +197,9 @@ TEST_P(OptimRuleKernels, OverflowChangesNoByte) {
 
 // A single multiply-add from the scaled gradient to the parameter would change the last bit.
 TEST_P(OptimRuleKernels, FusedUnscaleEqualsSeparateUnscaleBitForBit) {
-  for (const Case& c : all_cases()) {
+  for (const RuleCase& c : all_cases()) {
     for (const bool shadows : {false, true}) {
-      const Types types{kFloat, kFloat, shadows ? std::optional(kBFloat16) : std::nullopt};
+      const RuleTypes types{kFloat, kFloat, shadows ? std::optional(kBFloat16) : std::nullopt};
       OptimizerCall fused = make_call(c, types, contiguous), plain = make_call(c, types, contiguous);
       fused.scaling = {scalar_of(1 / 3.0), scalar_of(0)};
       for (uint32_t i = 0; i < 3; ++i) {
@@ -223,12 +226,12 @@ TEST_P(OptimRuleKernels, TensorsMayShareCounts) {
     call.lr = 0.01;
     const Tensor count = scalar_of(3), product = scalar_of(0.5);
     for (int k = 0; k < 600; ++k) {
-      call.params.push_back(make(1, kFloat, false));
-      call.grads.push_back(make(1, kFloat, false));
+      call.params.push_back(make_tensor(1, kFloat, false));
+      call.grads.push_back(make_tensor(1, kFloat, false));
       write(call.params.back(), {1, 2, 3});
       write(call.grads.back(), {1, -2, 3});
       for (size_t s = 0; s < 2; ++s) {
-        call.states[s].push_back(make(1, kFloat, false));
+        call.states[s].push_back(make_tensor(1, kFloat, false));
         write(call.states[s].back(), {0.5, 0.25, 1});
       }
       call.steps.push_back(shared ? count : scalar_of(3));
@@ -245,7 +248,7 @@ TEST_P(OptimRuleKernels, TensorsMayShareCounts) {
 // Large enough for several threads, and for several partial sums of LAMB's norms.
 TEST_P(OptimRuleKernels, ResultsDoNotDependOnThreads) {
   const int threads = get_num_threads();
-  for (const Case& c : {cases().back(), cases()[0]}) {
+  for (const RuleCase& c : {rule_cases().back(), rule_cases()[0]}) {
     std::vector<std::vector<char>> results[2];
     for (int run = 0; run < 2; ++run) {
       set_num_threads(run == 0 ? 1 : 3);
@@ -253,13 +256,13 @@ TEST_P(OptimRuleKernels, ResultsDoNotDependOnThreads) {
       call.rule = c.rule;
       call.lr = 0.01;
       for (int64_t n : {100001, 0, 33}) {
-        call.params.push_back(make(n, kFloat, false));
-        call.grads.push_back(make(n, kFloat, false));
+        call.params.push_back(make_tensor(n, kFloat, false));
+        call.grads.push_back(make_tensor(n, kFloat, false));
         write(call.params.back(), random_values(3 * n, 5));
         write(call.grads.back(), random_values(3 * n, 6));
         for (size_t k = 0; k < 2; ++k) {
           if ((c.states >> k & 1) == 0) continue;
-          call.states[k].push_back(make(n, kFloat, false));
+          call.states[k].push_back(make_tensor(n, kFloat, false));
           write(call.states[k].back(), Values(static_cast<size_t>(3 * n), 0));
         }
         call.steps.push_back(scalar_of(0));
@@ -273,7 +276,7 @@ TEST_P(OptimRuleKernels, ResultsDoNotDependOnThreads) {
 }
 
 TEST_P(OptimRuleKernels, LambStepsByTheRateIfANormIsZero) {
-  const Case lamb{math::Lamb{0, 0, 0, 0}, 0b011};
+  const RuleCase lamb{math::Lamb{0, 0, 0, 0}, 0b011};
   OptimizerCall call = make_call(lamb, {kFloat, kFloat, {}}, contiguous);
   for (const Tensor& p : call.params) write(p, Values(static_cast<size_t>(p.numel()), 0));
   for (const Tensor& g : call.grads) write(g, Values(static_cast<size_t>(g.numel()), -2));
@@ -284,7 +287,7 @@ TEST_P(OptimRuleKernels, LambStepsByTheRateIfANormIsZero) {
 
 // A variance of exactly equal gradients, which rounding makes negative in PyTorch.
 TEST_P(OptimRuleKernels, CenteredRmsPropOfConstantGradientsIsFinite) {
-  const Case centered{math::RmsProp{0.5, 1e-3, 0, 0}, 0b101};
+  const RuleCase centered{math::RmsProp{0.5, 1e-3, 0, 0}, 0b101};
   OptimizerCall call = make_call(centered, {kFloat, kFloat, {}}, contiguous);
   for (const Tensor& g : call.grads) write(g, Values(static_cast<size_t>(g.numel()), 1.1));
   for (int i = 0; i < 100; ++i) under_test().optimizer_step(call);
@@ -294,7 +297,7 @@ TEST_P(OptimRuleKernels, CenteredRmsPropOfConstantGradientsIsFinite) {
 }
 
 TEST_P(OptimRuleKernels, EmptyLists) {
-  for (const Case& c : all_cases()) {
+  for (const RuleCase& c : all_cases()) {
     OptimizerCall call;
     call.rule = c.rule;
     EXPECT_NO_THROW(under_test().optimizer_step(call));

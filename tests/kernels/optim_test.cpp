@@ -17,7 +17,7 @@ namespace {
 using namespace testing;
 using Values = std::vector<double>;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 class OptimKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(OptimKernels);
@@ -67,7 +67,7 @@ struct AdamModel {
 
 // ---- a list of parameters with their gradients, shadows and states
 
-enum class MemoryLayout { contiguous, transposed, strided_grad };
+enum class StepLayout { contiguous, transposed, strided_grad };
 
 Tensor make(int64_t n, DType dtype, bool transposed) {
   return transposed ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
@@ -76,16 +76,16 @@ Tensor make(int64_t n, DType dtype, bool transposed) {
 DType state_dtype(DType param) { return param == kDouble ? kDouble : kFloat; }
 
 void add_param(OptimizerTensors& call, int64_t n, DType param, DType grad, std::optional<DType> shadow,
-               MemoryLayout layout) {
-  const bool t = layout == MemoryLayout::transposed;
+               StepLayout layout) {
+  const bool t = layout == StepLayout::transposed;
   call.params.push_back(make(n, param, t));
-  call.grads.push_back(layout == MemoryLayout::strided_grad ? empty_strided({3, n}, {2, 7}, grad) : make(n, grad, t));
+  call.grads.push_back(layout == StepLayout::strided_grad ? empty_strided({3, n}, {2, 7}, grad) : make(n, grad, t));
   call.shadows.push_back(shadow ? make(n, *shadow, t) : Tensor());
   write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
 }
 
-Tensor add_state(int64_t n, DType param, MemoryLayout layout, double value) {
-  const Tensor t = make(n, state_dtype(param), layout == MemoryLayout::transposed);
+Tensor add_state(int64_t n, DType param, StepLayout layout, double value) {
+  const Tensor t = make(n, state_dtype(param), layout == StepLayout::transposed);
   write(t, Values(static_cast<size_t>(3 * n), value));
   return t;
 }
@@ -94,7 +94,7 @@ Tensor add_state(int64_t n, DType param, MemoryLayout layout, double value) {
 /// low-precision parameter is rounded at each step.
 Tolerance after_steps(DType dtype) { return tolerance(dtype, 180, 7, 2); }
 
-void expect_near(const Values& actual, const Values& expected, Tolerance t, const char* what) {
+void expect_near_values(const Values& actual, const Values& expected, Tolerance t, const char* what) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     ASSERT_NEAR(actual[i], expected[i], t.atol + t.rtol * std::abs(expected[i])) << what << ' ' << i;
@@ -104,7 +104,7 @@ void expect_near(const Values& actual, const Values& expected, Tolerance t, cons
 /// Checks that the shadow is the parameter, rounded once.
 void expect_shadow(const Tensor& shadow, const Tensor& param) {
   if (param.dtype() == kDouble) {  // write() rounds twice, through f32
-    expect_near(read(shadow), read(param), tolerance(shadow.dtype(), 1, 1, 2), "shadow");
+    expect_near_values(read(shadow), read(param), tolerance(shadow.dtype(), 1, 1, 2), "shadow");
     return;
   }
   const Tensor rounded = empty_strided(shadow.sizes(), shadow.strides(), shadow.dtype());
@@ -119,7 +119,7 @@ struct Types {
 const Types kTypes[] = {{kFloat, kFloat, {}},       {kFloat, kFloat, kBFloat16}, {kFloat, kFloat, kHalf},
                         {kFloat, kHalf, kHalf},     {kFloat, kBFloat16, {}},     {kDouble, kDouble, kBFloat16},
                         {kBFloat16, kBFloat16, {}}, {kHalf, kFloat, {}},         {kDouble, kFloat, {}}};
-constexpr int64_t kSizes[] = {1, 5, 16, 341, 342, 1000};
+constexpr int64_t kOptimSizes[] = {1, 5, 16, 341, 342, 1000};
 
 template <class Call, class Model, class Step>
 void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
@@ -139,7 +139,7 @@ void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
     step(call);
   }
   for (size_t k = 0; k < params.size(); ++k) {
-    expect_near(read(call.params[k]), params[k], after_steps(call.params[k].dtype()), "param");
+    expect_near_values(read(call.params[k]), params[k], after_steps(call.params[k].dtype()), "param");
     if (call.shadows[k].defined()) expect_shadow(call.shadows[k], call.params[k]);
     if (!call.steps.empty()) {
       ASSERT_EQ(read(call.steps[k])[0], 6);
@@ -147,11 +147,11 @@ void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
   }
 }
 
-SgdCall make_sgd(double momentum, const Types& types, MemoryLayout layout) {
+SgdCall make_sgd(double momentum, const Types& types, StepLayout layout) {
   SgdCall call;
   call.lr = 0.1;
   call.momentum = momentum;
-  for (int64_t n : kSizes) {
+  for (int64_t n : kOptimSizes) {
     add_param(call, n, types.param, types.grad, types.shadow, layout);
     if (momentum == 0) continue;
     call.momentum_buffers.push_back(add_state(n, types.param, layout, NAN));  // NaN: the first step must not read it
@@ -160,14 +160,14 @@ SgdCall make_sgd(double momentum, const Types& types, MemoryLayout layout) {
   return call;
 }
 
-AdamCall make_adam(bool amsgrad, const Types& types, MemoryLayout layout) {
+AdamCall make_adam(bool amsgrad, const Types& types, StepLayout layout) {
   AdamCall call;
   call.lr = 0.01;
   call.beta1 = 0.9;
   call.beta2 = 0.99;
   call.eps = 1e-8;
   call.amsgrad = amsgrad;
-  for (int64_t n : kSizes) {
+  for (int64_t n : kOptimSizes) {
     add_param(call, n, types.param, types.grad, types.shadow, layout);
     for (auto* list : {&call.exp_avgs, &call.exp_avg_sqs}) list->push_back(add_state(n, types.param, layout, 0));
     if (amsgrad) call.max_exp_avg_sqs.push_back(add_state(n, types.param, layout, 0));
@@ -178,7 +178,7 @@ AdamCall make_adam(bool amsgrad, const Types& types, MemoryLayout layout) {
 
 TEST_P(OptimKernels, SgdMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
+    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
       for (int variant = 0; variant < 6; ++variant) {
         SgdCall call = make_sgd(variant < 2 ? 0 : 0.9, types, layout);
         call.weight_decay = variant % 2 == 1 ? 0.05 : 0;
@@ -188,7 +188,7 @@ TEST_P(OptimKernels, SgdMatchesTheModel) {
         std::vector<SgdModel> models(call.params.size());
         run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { under_test().sgd(c); });
         for (size_t k = 0; k < call.momentum_buffers.size(); ++k) {
-          expect_near(read(call.momentum_buffers[k]), models[k].buffer, after_steps(types.param), "buffer");
+          expect_near_values(read(call.momentum_buffers[k]), models[k].buffer, after_steps(types.param), "buffer");
         }
       }
     }
@@ -197,7 +197,7 @@ TEST_P(OptimKernels, SgdMatchesTheModel) {
 
 TEST_P(OptimKernels, AdamMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
+    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
       for (int variant = 0; variant < 5; ++variant) {
         AdamCall call = make_adam(variant == 3, types, layout);
         call.weight_decay = variant == 0 ? 0 : 0.05;
@@ -225,9 +225,9 @@ std::vector<std::vector<char>> snapshot(const Call& call, std::initializer_list<
 TEST_P(OptimKernels, OverflowChangesNoByte) {
   for (double flag : {1.0, 0.5, static_cast<double>(NAN)}) {
     const Types types{kFloat, kHalf, kBFloat16};
-    SgdCall sgd = make_sgd(0.9, types, MemoryLayout::contiguous);
-    AdamCall adam = make_adam(true, types, MemoryLayout::contiguous);
-    for (const Tensor& g : sgd.grads) write(g, Values(static_cast<size_t>(g.numel()), kInf));
+    SgdCall sgd = make_sgd(0.9, types, StepLayout::contiguous);
+    AdamCall adam = make_adam(true, types, StepLayout::contiguous);
+    for (const Tensor& g : sgd.grads) write(g, Values(static_cast<size_t>(g.numel()), kInfinite));
     sgd.scaling = adam.scaling = {scalar_of(0.5), scalar_of(flag)};
     const auto sgd_before = snapshot(sgd, {&sgd.momentum_buffers});
     const auto adam_before = snapshot(adam, {&adam.exp_avgs, &adam.exp_avg_sqs, &adam.max_exp_avg_sqs});
@@ -260,14 +260,14 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
 TEST_P(OptimKernels, FusedUnscaleEqualsSeparateUnscaleBitForBit) {
   for (int variant = 0; variant < 6; ++variant) {
     const Types types{kFloat, kFloat, variant < 3 ? std::optional(kBFloat16) : std::nullopt};
-    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, MemoryLayout::contiguous);
-    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, MemoryLayout::contiguous);
+    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, StepLayout::contiguous);
+    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, StepLayout::contiguous);
     fused.weight_decay = plain.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     fused.nesterov = plain.nesterov = variant % 3 == 2;
     fused_equals_plain(fused, plain, [](const SgdCall& c) { under_test().sgd(c); });
 
-    AdamCall adam = make_adam(false, types, MemoryLayout::contiguous),
-             plain_adam = make_adam(false, types, MemoryLayout::contiguous);
+    AdamCall adam = make_adam(false, types, StepLayout::contiguous),
+             plain_adam = make_adam(false, types, StepLayout::contiguous);
     adam.weight_decay = plain_adam.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     adam.decoupled = plain_adam.decoupled = variant % 3 == 1;
     fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { under_test().adam(c); });
@@ -299,8 +299,8 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.momentum = 0.9;
     call.dampening = 0.5;  // not applied to the first step's gradient
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, MemoryLayout::contiguous);
-      call.momentum_buffers.push_back(add_state(1, kFloat, MemoryLayout::contiguous, 0));
+      add_param(call, 1, kFloat, kFloat, {}, StepLayout::contiguous);
+      call.momentum_buffers.push_back(add_state(1, kFloat, StepLayout::contiguous, 0));
     }
     return call;
   };
@@ -311,9 +311,9 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.beta2 = 0.99;
     call.eps = 1e-8;
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, MemoryLayout::contiguous);
+      add_param(call, 1, kFloat, kFloat, {}, StepLayout::contiguous);
       for (auto* list : {&call.exp_avgs, &call.exp_avg_sqs})
-        list->push_back(add_state(1, kFloat, MemoryLayout::contiguous, 0));
+        list->push_back(add_state(1, kFloat, StepLayout::contiguous, 0));
     }
     return call;
   };
@@ -335,10 +335,10 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
     call.beta2 = 0.999;
     call.eps = 1e-8;
     for (int64_t n : {700001, 33, 0, 99999}) {
-      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, MemoryLayout::contiguous);
+      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, StepLayout::contiguous);
       write(call.grads.back(), random_values(3 * n, 5));
-      call.exp_avgs.push_back(add_state(n, kFloat, MemoryLayout::contiguous, 0));
-      call.exp_avg_sqs.push_back(add_state(n, kFloat, MemoryLayout::contiguous, 0));
+      call.exp_avgs.push_back(add_state(n, kFloat, StepLayout::contiguous, 0));
+      call.exp_avg_sqs.push_back(add_state(n, kFloat, StepLayout::contiguous, 0));
       call.steps.push_back(scalar_of(0));
     }
     under_test().adam(call);
@@ -397,7 +397,7 @@ void expect_split_equals_f32(Call f32, Call split, const Step& step) {
 
 TEST_P(OptimKernels, BFloat16WithRemainderEqualsF32) {
   for (DType grad : {kFloat, kBFloat16}) {
-    for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::strided_grad}) {
+    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
       const Types types{kFloat, grad, {}};
       const auto sgd = [](const SgdCall& c) { under_test().sgd(c); };
       const auto adam = [](const AdamCall& c) { under_test().adam(c); };
@@ -412,17 +412,17 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
   for (DType shadow : {kHalf, kBFloat16}) {
     SgdCall call;
     call.lr = 1;
-    add_param(call, 40, kFloat, kFloat, shadow, MemoryLayout::contiguous);
+    add_param(call, 40, kFloat, kFloat, shadow, StepLayout::contiguous);
     Values g(120, 0);
     g[0] = NAN;
-    g[50] = kInf;
-    g[119] = -kInf;
+    g[50] = kInfinite;
+    g[119] = -kInfinite;
     write(call.grads[0], g);
     under_test().sgd(call);
     const Values s = read(call.shadows[0]);
     EXPECT_TRUE(std::isnan(s[0]));
-    EXPECT_EQ(s[50], -kInf);
-    EXPECT_EQ(s[119], kInf);
+    EXPECT_EQ(s[50], -kInfinite);
+    EXPECT_EQ(s[119], kInfinite);
     expect_shadow(call.shadows[0], call.params[0]);
   }
 }
@@ -430,11 +430,11 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
 TEST_P(OptimKernels, InfiniteParameterMakesNoNaNWithoutDecay) {
   SgdCall call;
   call.lr = 0.1;
-  add_param(call, 20, kFloat, kFloat, {}, MemoryLayout::contiguous);
-  write(call.params[0], Values(60, kInf));
+  add_param(call, 20, kFloat, kFloat, {}, StepLayout::contiguous);
+  write(call.params[0], Values(60, kInfinite));
   write(call.grads[0], Values(60, 1));
   under_test().sgd(call);
-  EXPECT_EQ(read(call.params[0]), Values(60, kInf));
+  EXPECT_EQ(read(call.params[0]), Values(60, kInfinite));
 }
 
 TEST_P(OptimKernels, EmptyListsAndTensors) {
@@ -442,9 +442,9 @@ TEST_P(OptimKernels, EmptyListsAndTensors) {
   under_test().adam(AdamCall());
   AdamCall call;
   call.beta1 = call.beta2 = 0.9;
-  add_param(call, 0, kFloat, kFloat, kBFloat16, MemoryLayout::contiguous);
-  call.exp_avgs.push_back(add_state(0, kFloat, MemoryLayout::contiguous, 0));
-  call.exp_avg_sqs.push_back(add_state(0, kFloat, MemoryLayout::contiguous, 0));
+  add_param(call, 0, kFloat, kFloat, kBFloat16, StepLayout::contiguous);
+  call.exp_avgs.push_back(add_state(0, kFloat, StepLayout::contiguous, 0));
+  call.exp_avg_sqs.push_back(add_state(0, kFloat, StepLayout::contiguous, 0));
   call.steps.push_back(scalar_of(4));
   under_test().adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 5);

@@ -8,7 +8,7 @@
 namespace tandem::testing {
 namespace {
 
-struct Case {
+struct PoolCase {
   const char* what;
   int64_t n, c, h, w;
   Pool2dParams p;
@@ -39,7 +39,7 @@ struct Case {
   }
 };
 
-const Case kCases[] = {
+const PoolCase kPoolCases[] = {
     {"2x2", 2, 20, 8, 8, {.kernel = {2, 2}, .stride = {2, 2}}},
     {"overlapping", 2, 3, 9, 7, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}},
     {"stride 1", 1, 17, 6, 9, {.kernel = {3, 2}, .stride = {1, 1}, .padding = {1, 0}}},
@@ -60,7 +60,7 @@ const Case kCases[] = {
     {"2x3, ceil", 1, 2, 7, 16, {.kernel = {2, 3}, .stride = {2, 2}, .padding = {0, 1}, .ceil_mode = true}},
     {"one channel", 2, 1, 28, 28, {.kernel = {2, 2}, .stride = {2, 2}}},
 };
-const Case kDilated[] = {
+const PoolCase kDilated[] = {
     {"dilated", 2, 6, 9, 11, {.kernel = {2, 3}, .stride = {1, 2}, .padding = {1, 1}, .dilation = {3, 2}}},
     {"taps in the padding only",
      1,
@@ -69,26 +69,27 @@ const Case kDilated[] = {
      4,
      {.kernel = {2, 2}, .stride = {1, 1}, .padding = {1, 1}, .dilation = {5, 5}}},
 };
-constexpr MemoryLayout kLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
+constexpr MemoryLayout kPoolLayouts[] = {MemoryLayout::contiguous, MemoryLayout::channels_last};
 
 template <class F>
-void for_each_case(bool dilated, F&& f) {
+void for_each_pool_case(bool dilated, F&& f) {
   for (DType dtype : kFloatingTypes) {
-    for (MemoryLayout layout : kLayouts) {
-      auto run = [&](const Case& c) {
+    for (MemoryLayout layout : kPoolLayouts) {
+      auto run = [&](const PoolCase& c) {
         f(c, dtype, layout, std::string(c.what) + " " + std::string(name(dtype)) + " " + name(layout));
       };
-      for (const Case& c : kCases) run(c);
+      for (const PoolCase& c : kPoolCases) run(c);
       if (!dilated) continue;
-      for (const Case& c : kDilated) run(c);
+      for (const PoolCase& c : kDilated) run(c);
     }
   }
 }
 
-DType index_dtype(const Case& c) { return c.p.kernel[0] * c.p.kernel[1] <= 256 ? kByte : kInt; }
+DType index_dtype(const PoolCase& c) { return c.p.kernel[0] * c.p.kernel[1] <= 256 ? kByte : kInt; }
 
 // Finds the largest values and their cells. NaN counts as largest; among equal values the first is chosen.
-void find_maxima(const Case& c, const std::vector<double>& x, std::vector<double>& values, std::vector<double>& cells) {
+void find_maxima(const PoolCase& c, const std::vector<double>& x, std::vector<double>& values,
+                 std::vector<double>& cells) {
   values.assign(static_cast<size_t>(numel_of(c.y_sizes())), -std::numeric_limits<double>::infinity());
   cells.assign(values.size(), -1);
   c.for_each_tap([&](int64_t i, int64_t j, int64_t cell) {
@@ -98,7 +99,7 @@ void find_maxima(const Case& c, const std::vector<double>& x, std::vector<double
   });
 }
 
-void check_max(const Case& c, const Tensor& x, MemoryLayout layout, const std::string& what) {
+void check_max(const PoolCase& c, const Tensor& x, MemoryLayout layout, const std::string& what) {
   const Tensor y = unwritten(c.y_sizes(), x.dtype(), layout), indices = unwritten(c.y_sizes(), index_dtype(c), layout);
   std::vector<double> values, cells;
   find_maxima(c, read(x), values, cells);
@@ -112,13 +113,13 @@ void check_max(const Case& c, const Tensor& x, MemoryLayout layout, const std::s
 }
 
 TEST(MaxPool2d, Forward) {
-  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_pool_case(true, [](const PoolCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     check_max(c, noise(c.x_sizes(), dtype, 1, layout), layout, what);
   });
 }
 
 TEST(MaxPool2d, FirstOfEqualsWins) {
-  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_pool_case(true, [](const PoolCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = unwritten(c.x_sizes(), dtype, layout);
     std::vector<double> values = random_values(x.numel(), 1, -2, 2);
     for (double& v : values) v = std::round(v);
@@ -130,7 +131,7 @@ TEST(MaxPool2d, FirstOfEqualsWins) {
 }
 
 TEST(MaxPool2d, NaNWins) {
-  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_pool_case(true, [](const PoolCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout);
     for (int64_t i = 0; i < x.numel(); i += 7) set(x, i, NAN);
     check_max(c, x, layout, what);
@@ -138,7 +139,7 @@ TEST(MaxPool2d, NaNWins) {
 }
 
 TEST(MaxPool2d, BackwardAndGather) {
-  for_each_case(true, [](const Case& c, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_pool_case(true, [](const PoolCase& c, DType dtype, MemoryLayout layout, const std::string& what) {
     const Tensor x = noise(c.x_sizes(), dtype, 1, layout), y = unwritten(c.y_sizes(), dtype, layout);
     const Tensor indices = unwritten(c.y_sizes(), index_dtype(c), layout);
     under_test().max_pool2d(y, indices, x, c.p);
@@ -162,7 +163,7 @@ TEST(MaxPool2d, BackwardAndGather) {
 }
 
 // Returns the window size as avg_pool2d counts it. Source: PyTorch's avg_pool2d.
-double divisor(const Case& c, int64_t i) {
+double divisor(const PoolCase& c, int64_t i) {
   if (c.p.divisor_override != 0) return static_cast<double>(c.p.divisor_override);
   const int64_t at[] = {i / c.out(1) % c.out(0), i % c.out(1)}, in[] = {c.h, c.w};
   double size = 1;
@@ -179,9 +180,9 @@ double divisor(const Case& c, int64_t i) {
 }
 
 TEST(AvgPool2d, ForwardAndBackward) {
-  for_each_case(false, [](const Case& base, DType dtype, MemoryLayout layout, const std::string& what) {
+  for_each_pool_case(false, [](const PoolCase& base, DType dtype, MemoryLayout layout, const std::string& what) {
     for (int mode = 0; mode < 3; ++mode) {
-      Case c = base;
+      PoolCase c = base;
       c.p.count_include_pad = mode != 1;
       c.p.divisor_override = mode == 2 ? 3 : 0;
       const Tensor x = noise(c.x_sizes(), dtype, 1, layout), gy = noise(c.y_sizes(), dtype, 2, layout);
@@ -203,7 +204,7 @@ TEST(AvgPool2d, ForwardAndBackward) {
 TEST(AdaptiveAvgPool2d, ForwardAndBackward) {
   constexpr int64_t outputs[][2] = {{1, 1}, {2, 3}, {7, 5}, {9, 11}, {13, 12}};
   for (DType dtype : kFloatingTypes) {
-    for (MemoryLayout layout : kLayouts) {
+    for (MemoryLayout layout : kPoolLayouts) {
       for (const auto& out : outputs) {
         const int64_t n = 2, c = 19, h = 9, w = 11, oh = out[0], ow = out[1];
         const Tensor x = noise({n, c, h, w}, dtype, 1, layout), gy = noise({n, c, oh, ow}, dtype, 2, layout);

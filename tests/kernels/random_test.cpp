@@ -19,10 +19,10 @@ using Values = std::vector<double>;
 class RandomKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(RandomKernels);
 
-constexpr PhiloxState kState = {0x0123456789abcdef, 0xfffffffe};  // the counter passes 2^32 during the tests
+constexpr PhiloxState kRandomState = {0x0123456789abcdef, 0xfffffffe};  // the counter passes 2^32 during the tests
 
 uint32_t lane(int64_t i, uint32_t block = 0) {
-  return math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), block).lane[i % 4];
+  return math::philox(kRandomState.seed, kRandomState.offset + static_cast<uint64_t>(i / 4), block).lane[i % 4];
 }
 
 Values uniforms(int64_t n) {
@@ -34,10 +34,10 @@ Values uniforms(int64_t n) {
 TEST_P(RandomKernels, UniformMatchesTheStream) {
   for (int64_t n : {0, 1, 2, 3, 5, 33, 1023, 1025, 5001}) {
     const Tensor y = unwritten({n}, kFloat);
-    under_test().uniform(y, 0, 1, kState);
+    under_test().uniform(y, 0, 1, kRandomState);
     EXPECT_EQ(read(y), uniforms(n)) << n;
     const Tensor wide = unwritten({n}, kDouble);
-    under_test().uniform(wide, 0, 1, kState);
+    under_test().uniform(wide, 0, 1, kRandomState);
     Values want;
     for (int64_t i = 0; i < n; ++i) want.push_back(math::uniform_f64(lane(i), lane(i, 1)));
     EXPECT_EQ(read(wide), want) << n;
@@ -50,7 +50,7 @@ TEST_P(RandomKernels, LayoutsHaveTheSameNumbers) {
   for (MemoryLayout layout : {MemoryLayout::contiguous, MemoryLayout::transposed, MemoryLayout::sliced,
                               MemoryLayout::spread, MemoryLayout::channels_last}) {
     const Tensor y = unwritten(sizes, kFloat, layout);
-    under_test().uniform(y, 0, 1, kState);
+    under_test().uniform(y, 0, 1, kRandomState);
     EXPECT_EQ(read(y), want) << name(layout);
   }
 }
@@ -62,7 +62,7 @@ TEST_P(RandomKernels, UniformStaysInItsRange) {
   for (Range r : {Range{0, 1}, Range{-1, 1}, Range{1000, 1001}, Range{-3, -2}, Range{2, 2}, Range{-1e-3, 0}}) {
     for (DType dtype : kFloatingTypes) {
       const Tensor y = unwritten({20000}, dtype);
-      under_test().uniform(y, r.from, r.to, kState);
+      under_test().uniform(y, r.from, r.to, kRandomState);
       for (double v : read(y)) {
         ASSERT_GE(v, r.from - std::abs(r.from) * unit_roundoff(dtype)) << name(dtype);
         if (r.from < r.to) {
@@ -79,7 +79,7 @@ TEST_P(RandomKernels, NormalHasTheRightMoments) {
   for (DType dtype : kFloatingTypes) {
     const int64_t n = 200000;
     const Tensor y = unwritten({n}, dtype);
-    under_test().normal(y, 0, 1, kState);
+    under_test().normal(y, 0, 1, kRandomState);
     double sum = 0, squares = 0, fourth = 0;
     for (double v : read(y)) sum += v, squares += v * v, fourth += v * v * v * v;
     EXPECT_NEAR(sum / n, 0, 0.01) << name(dtype);
@@ -91,8 +91,8 @@ TEST_P(RandomKernels, NormalHasTheRightMoments) {
 TEST_P(RandomKernels, NormalMatchesTheFormula) {
   for (int64_t n : {1, 3, 33, 1025, 3001}) {
     const Tensor y = unwritten({n}, kFloat), wide = unwritten({n}, kDouble);
-    under_test().normal(y, 2, 3, kState);
-    under_test().normal(wide, 2, 3, kState);
+    under_test().normal(y, 2, 3, kRandomState);
+    under_test().normal(wide, 2, 3, kRandomState);
     Values want, want_wide;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t even = i / 2 * 2;
@@ -112,7 +112,7 @@ TEST_P(RandomKernels, NormalMatchesTheFormula) {
 TEST_P(RandomKernels, Integers) {
   for (DType dtype : {kLong, kInt, kByte, kFloat}) {
     const Tensor y = unwritten({30000}, dtype);
-    under_test().random_int(y, 3, 13, kState);
+    under_test().random_int(y, 3, 13, kRandomState);
     std::vector<int> counts(16);
     const Values values = read(y);
     for (size_t i = 0; i < values.size(); ++i) {
@@ -123,7 +123,7 @@ TEST_P(RandomKernels, Integers) {
     for (size_t v = 3; v < 13; ++v) EXPECT_NEAR(counts[v], 3000, 300) << v;
   }
   const Tensor y = unwritten({1000}, kLong);
-  under_test().random_int(y, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), kState);
+  under_test().random_int(y, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), kRandomState);
   int64_t negative = 0;
   for (const int64_t value : elements_of<int64_t>(y)) negative += value < 0;
   EXPECT_NEAR(static_cast<double>(negative), 500, 100);
@@ -133,7 +133,7 @@ TEST_P(RandomKernels, Bernoulli) {
   for (double p : {0.0, 0.3, 1.0}) {
     for (DType dtype : {kFloat, kHalf, kBool, kLong}) {
       const Tensor y = unwritten({5000}, dtype);
-      under_test().bernoulli(y, p, kState);
+      under_test().bernoulli(y, p, kRandomState);
       Values want = uniforms(5000);
       for (double& u : want) u = u < p;
       EXPECT_EQ(read(y), want) << p << " " << name(dtype);
@@ -153,7 +153,7 @@ TEST_P(RandomKernels, Dropout) {
           v[0] = INFINITY;
           return v;
         }());
-        under_test().dropout(y, mask, x, p, kState);
+        under_test().dropout(y, mask, x, p, kRandomState);
         const Values u = uniforms(x.numel()), vx = read(x);
         Values want_mask, want;
         for (size_t i = 0; i < u.size(); ++i) {
@@ -174,7 +174,7 @@ TEST_P(RandomKernels, SameOnAnyNumberOfThreads) {
   for (int count : {1, 2, 5}) {
     set_num_threads(count);
     const Tensor y = unwritten({200003}, kFloat);
-    under_test().normal(y, 0, 1, kState);
+    under_test().normal(y, 0, 1, kRandomState);
     results.push_back(bytes_of(y));
   }
   set_num_threads(threads);
@@ -198,11 +198,13 @@ TEST_P(RandomKernels, DistributionsFollowTheirFormulas) {
            {Distribution::exponential, Distribution::geometric, Distribution::cauchy, Distribution::log_normal}) {
         const double a = which == Distribution::geometric ? std::log1p(-0.3) : 0.75, b = 1.5;
         const Tensor y = unwritten({n}, dtype);
-        under_test().random_from(y, which, a, b, kState);
+        under_test().random_from(y, which, a, b, kRandomState);
         Values want;
         for (int64_t i = 0; i < n; i += 4) {
-          const math::PhiloxBlock lanes = math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), 0);
-          const math::PhiloxBlock further = math::philox(kState.seed, kState.offset + static_cast<uint64_t>(i / 4), 1);
+          const math::PhiloxBlock lanes =
+              math::philox(kRandomState.seed, kRandomState.offset + static_cast<uint64_t>(i / 4), 0);
+          const math::PhiloxBlock further =
+              math::philox(kRandomState.seed, kRandomState.offset + static_cast<uint64_t>(i / 4), 1);
           double wide[4];
           float narrow[4];
           math::draw(which, a, b, lanes.lane, further.lane, wide);
@@ -226,26 +228,26 @@ TEST_P(RandomKernels, DistributionsHaveTheRightMoments) {
   for (DType dtype : kFloatingTypes) {
     const Tensor y = unwritten({100000}, dtype);
     const double slack = dtype == kBFloat16 ? 0.03 : 0.02;
-    under_test().random_from(y, Distribution::exponential, 0.5, 0, kState);
+    under_test().random_from(y, Distribution::exponential, 0.5, 0, kRandomState);
     const auto [mean, variance] = moments(read(y));
     EXPECT_NEAR(mean, 2, 2 * slack) << name(dtype);
     EXPECT_NEAR(variance, 4, 8 * slack) << name(dtype);
     for (double v : read(y)) ASSERT_GT(v, 0);
-    under_test().random_from(y, Distribution::geometric, std::log1p(-0.25), 0, kState);
+    under_test().random_from(y, Distribution::geometric, std::log1p(-0.25), 0, kRandomState);
     const auto [trials, spread] = moments(read(y));
     EXPECT_NEAR(trials, 4, 4 * slack) << name(dtype);
     EXPECT_NEAR(spread, 12, 24 * slack) << name(dtype);
     for (double v : read(y)) ASSERT_GE(v, 1);
   }
   const Tensor y = unwritten({100001}, kFloat);
-  under_test().random_from(y, Distribution::cauchy, 3, 2, kState);
+  under_test().random_from(y, Distribution::cauchy, 3, 2, kRandomState);
   Values sorted = read(y);
   std::sort(sorted.begin(), sorted.end());
   EXPECT_NEAR(sorted[50000], 3, 0.05);
   EXPECT_NEAR(sorted[75000], 5, 0.1);
   EXPECT_NEAR(sorted[25000], 1, 0.1);
   const Tensor counts = unwritten({1000}, kInt);
-  under_test().random_from(counts, Distribution::geometric, std::log1p(-0.5), 0, kState);
+  under_test().random_from(counts, Distribution::geometric, std::log1p(-0.5), 0, kRandomState);
   EXPECT_NEAR(moments(read(counts)).first, 2, 0.2);
 }
 
@@ -254,14 +256,14 @@ TEST_P(RandomKernels, PoissonHasTheRightMoments) {
     const int64_t n = 50000;
     const Tensor y = unwritten({n}, kDouble), rates = unwritten({n}, kDouble);
     write(rates, Values(static_cast<size_t>(n), rate));
-    under_test().poisson(y, rates, kState);
+    under_test().poisson(y, rates, kRandomState);
     const auto [mean, variance] = moments(read(y));
     EXPECT_NEAR(mean, rate, 5 * std::sqrt(rate / static_cast<double>(n)));
     EXPECT_NEAR(variance, rate, 0.05 * rate);
     for (double v : read(y)) ASSERT_TRUE(v >= 0 && v == std::floor(v));
   }
   const Tensor y = unwritten({3}, kFloat);
-  under_test().poisson(y, tensor_of({-1, NAN, INFINITY}, kFloat), kState);
+  under_test().poisson(y, tensor_of({-1, NAN, INFINITY}, kFloat), kRandomState);
   const Values v = read(y);
   EXPECT_TRUE(std::isnan(v[0]) && std::isnan(v[1]) && std::isinf(v[2]));
 }
@@ -272,7 +274,7 @@ TEST_P(RandomKernels, BinomialHasTheRightDistribution) {
     const Tensor y = unwritten({n}, kDouble), counts = unwritten({n}, kDouble), probs = unwritten({n}, kDouble);
     write(counts, Values(static_cast<size_t>(n), count));
     write(probs, Values(static_cast<size_t>(n), prob));
-    under_test().binomial(y, counts, probs, kState);
+    under_test().binomial(y, counts, probs, kRandomState);
     return read(y);
   };
   for (double count : {0.0, 1.0, 7.0, 19.9, 25.0, 100.0, 1e4, 1e7, 1e12}) {
@@ -301,7 +303,7 @@ TEST_P(RandomKernels, BinomialHasTheRightDistribution) {
     }
   }
   const Tensor y = unwritten({4}, kFloat);
-  under_test().binomial(y, tensor_of({-1, 5, 5, NAN}, kFloat), tensor_of({0.5, -0.1, 1.5, 0.5}, kFloat), kState);
+  under_test().binomial(y, tensor_of({-1, 5, 5, NAN}, kFloat), tensor_of({0.5, -0.1, 1.5, 0.5}, kFloat), kRandomState);
   for (double k : read(y)) EXPECT_TRUE(std::isnan(k));
 }
 

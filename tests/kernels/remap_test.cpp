@@ -50,7 +50,7 @@ struct Map {
   IndexMap map;
 };
 
-void check_forward(const Map& m, DType dtype, MemoryLayout layout) {
+void check_remap(const Map& m, DType dtype, MemoryLayout layout) {
   const std::string what = to_string(m.x) + " to " + to_string(m.y) + " " + name_of(m.map.border) + " " +
                            std::string(name(dtype)) + " " + name(layout);
   const Tensor x = unwritten(m.x, dtype, layout), y = unwritten(m.y, dtype, layout);
@@ -106,7 +106,7 @@ const Map maps[] = {
 TEST(RemapKernels, Dtypes) {
   for (const Map& m : maps) {
     for (DType dtype : {kFloat, kHalf, kBFloat16, kDouble, kLong, kInt, kShort, kByte, kBool}) {
-      check_forward(m, dtype, MemoryLayout::contiguous);
+      check_remap(m, dtype, MemoryLayout::contiguous);
     }
   }
 }
@@ -115,7 +115,7 @@ TEST(RemapKernels, Layouts) {
   for (const Map& m : maps) {
     for (MemoryLayout layout :
          {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
-      check_forward(m, kFloat, layout);
+      check_remap(m, kFloat, layout);
     }
   }
 }
@@ -139,8 +139,8 @@ TEST(RemapKernels, Backward) {
 }
 
 TEST(RemapKernels, LongRows) {
-  check_forward({{3, 20000}, {3, 20000}, {Border::reflect, {0, -19999}}}, kHalf, MemoryLayout::contiguous);
-  check_forward({{70, 300}, {68, 298}, {Border::fill, {1, 1}}}, kFloat, MemoryLayout::contiguous);
+  check_remap({{3, 20000}, {3, 20000}, {Border::reflect, {0, -19999}}}, kHalf, MemoryLayout::contiguous);
+  check_remap({{70, 300}, {68, 298}, {Border::fill, {1, 1}}}, kFloat, MemoryLayout::contiguous);
   check_backward({{1, 70, 300}, {1, 66, 290}, {Border::reflect, {0, 2, 5}}}, kFloat, MemoryLayout::contiguous);
 }
 

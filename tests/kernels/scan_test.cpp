@@ -22,7 +22,7 @@ Values cumsum_of(Values x, const Dims& sizes, size_t dim, bool reverse) {
   return x;
 }
 
-void check(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout) {
+void check_scan(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout) {
   for (size_t dim = 0; dim < std::max<size_t>(1, sizes.size()); ++dim) {
     for (bool reverse : {false, true}) {
       const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) + " dim " +
@@ -42,25 +42,25 @@ TEST(ScanKernels, DtypesAndDimensions) {
   for (const Dims& sizes :
        {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}, Dims{2, 5, 1100}}) {
     for (DType dtype : kFloatingTypes) {
-      check(sizes, dtype, dtype, MemoryLayout::contiguous);
-      check(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
+      check_scan(sizes, dtype, dtype, MemoryLayout::contiguous);
+      check_scan(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
     }
-    for (DType dtype : {kInt, kLong}) check(sizes, dtype, kLong, MemoryLayout::contiguous);
+    for (DType dtype : {kInt, kLong}) check_scan(sizes, dtype, kLong, MemoryLayout::contiguous);
   }
 }
 
 TEST(ScanKernels, Layouts) {
   for (MemoryLayout layout :
        {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
-    for (DType dtype : {kFloat, kHalf, kInt}) check({3, 5, 4, 33}, dtype, dtype == kInt ? kLong : kFloat, layout);
+    for (DType dtype : {kFloat, kHalf, kInt}) check_scan({3, 5, 4, 33}, dtype, dtype == kInt ? kLong : kFloat, layout);
   }
 }
 
 TEST(ScanKernels, RowLengths) {
   for (int64_t n : {0, 1, 15, 16, 17, 31, 33, 257, 1023, 1025, 9001}) {
     for (DType dtype : {kFloat, kDouble}) {
-      check({2, n}, dtype, dtype, MemoryLayout::contiguous);
-      if (n <= 1025) check({n, 3}, dtype, dtype, MemoryLayout::contiguous);
+      check_scan({2, n}, dtype, dtype, MemoryLayout::contiguous);
+      if (n <= 1025) check_scan({n, 3}, dtype, dtype, MemoryLayout::contiguous);
     }
   }
 }

@@ -55,7 +55,7 @@ Values backward_of(const Values& gy, const Values& y, const Dims& sizes, size_t 
   return gx;
 }
 
-void check(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout) {
+void check_softmax(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout) {
   for (size_t dim = 0; dim < std::max<size_t>(1, sizes.size()); ++dim) {
     for (bool log : {false, true}) {
       const std::string what = to_string(sizes) + " " + std::string(name(dtype)) + " " + name(layout) + " dim " +
@@ -77,8 +77,8 @@ void check(const Dims& sizes, DType dtype, DType wide_type, MemoryLayout layout)
 TEST_P(SoftmaxKernels, DtypesAndDimensions) {
   for (const Dims& sizes : {Dims{}, Dims{1}, Dims{10}, Dims{7, 10}, Dims{3, 33, 5}, Dims{2, 3, 4, 17}}) {
     for (DType dtype : kFloatingTypes) {
-      check(sizes, dtype, dtype, MemoryLayout::contiguous);
-      check(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
+      check_softmax(sizes, dtype, dtype, MemoryLayout::contiguous);
+      check_softmax(sizes, dtype, wide(dtype), MemoryLayout::contiguous);
     }
   }
 }
@@ -86,16 +86,16 @@ TEST_P(SoftmaxKernels, DtypesAndDimensions) {
 TEST_P(SoftmaxKernels, Layouts) {
   for (MemoryLayout layout :
        {MemoryLayout::transposed, MemoryLayout::sliced, MemoryLayout::spread, MemoryLayout::channels_last}) {
-    for (DType dtype : {kFloat, kHalf}) check({3, 5, 4, 33}, dtype, kFloat, layout);
-    check({3, 5, 4, 33}, kBFloat16, kBFloat16, layout);
+    for (DType dtype : {kFloat, kHalf}) check_softmax({3, 5, 4, 33}, dtype, kFloat, layout);
+    check_softmax({3, 5, 4, 33}, kBFloat16, kBFloat16, layout);
   }
 }
 
 TEST_P(SoftmaxKernels, RowLengths) {
   for (int64_t n : {0, 1, 15, 16, 17, 31, 33, 1023, 1025, 50003}) {
     for (DType dtype : kFloatingTypes) {
-      check({2, n}, dtype, dtype, MemoryLayout::contiguous);
-      if (n <= 1025) check({n, 3}, dtype, dtype, MemoryLayout::contiguous);
+      check_softmax({2, n}, dtype, dtype, MemoryLayout::contiguous);
+      if (n <= 1025) check_softmax({n, 3}, dtype, dtype, MemoryLayout::contiguous);
     }
   }
 }

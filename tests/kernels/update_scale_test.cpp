@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfiniteScale = std::numeric_limits<float>::infinity();
 
 struct Scale {
   ScaleUpdateCall call;
@@ -155,7 +155,7 @@ TEST(UpdateScale, LimitsStopTheScale) {
 }
 
 TEST(UpdateScale, RepairsInvalidScales) {
-  for (float bad : {0.0f, -0.0f, -4.0f, kInf, -kInf, std::nanf(""), 1e-40f}) {
+  for (float bad : {0.0f, -0.0f, -4.0f, kInfiniteScale, -kInfiniteScale, std::nanf(""), 1e-40f}) {
     for (bool overflow : {false, true}) {
       Scale s(bad);
       s.update(overflow);
@@ -182,7 +182,7 @@ TEST(UpdateScale, StaticScaleOnlyCountsSkips) {
 }
 
 TEST(UpdateScale, RepairsInvalidStaticScales) {
-  for (float scale : {kInf, NAN, 0.0f}) {
+  for (float scale : {kInfiniteScale, NAN, 0.0f}) {
     Scale s(scale);
     s.call.dynamic = false;
     EXPECT_EQ(s.update(true), 65536);

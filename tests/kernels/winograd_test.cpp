@@ -30,7 +30,7 @@ struct Shape {
   int64_t images, inputs, outputs, height, width, padding_h, padding_w, kernel = 3;
 };
 
-const Shape kShapes[] = {
+const Shape kWinogradShapes[] = {
     {"whole tiles and panels", 2, 32, 16, 8, 12, 1, 1},
     {"parts of tiles and panels", 3, 21, 37, 7, 10, 1, 1},
     {"one tile", 1, 16, 16, 3, 3, 0, 0},
@@ -58,18 +58,18 @@ const Shape kTransposedShapes[] = {
 };
 
 std::vector<Shape> all_shapes() {
-  std::vector<Shape> shapes(std::begin(kShapes), std::end(kShapes));
+  std::vector<Shape> shapes(std::begin(kWinogradShapes), std::end(kWinogradShapes));
   shapes.insert(shapes.end(), std::begin(kTransposedShapes), std::end(kTransposedShapes));
   return shapes;
 }
 
 /// Operands and results of one shape.
-struct Call {
+struct WinogradCall {
   Tensor x, weight, bias, gy, y, gx, gweight;
   ConvParams p;
   int64_t products;  ///< the largest number in a sum
 
-  Call(const Shape& s, DType dtype, DType out, MemoryLayout layout) {
+  WinogradCall(const Shape& s, DType dtype, DType out, MemoryLayout layout) {
     const Dims results{s.images, s.outputs, s.height + 2 * s.padding_h - s.kernel + 1,
                        s.width + 2 * s.padding_w - s.kernel + 1};
     p.padding = {s.padding_h, s.padding_w, 0};
@@ -100,7 +100,7 @@ Tensor in_f64(const Tensor& t) {
 }
 
 void check(const Shape& s, DType dtype, DType out, MemoryLayout layout) {
-  const Call call(s, dtype, out, layout);
+  const WinogradCall call(s, dtype, out, layout);
   call.run();
   const Tensor x = in_f64(call.x), weight = in_f64(call.weight), gy = in_f64(call.gy), bias = in_f64(call.bias);
   const Tensor y = unwritten(call.y.sizes(), kDouble), gx = unwritten(x.sizes(), kDouble);
@@ -122,7 +122,7 @@ TEST_P(Winograd, LayoutsAndTypes) {
   for (const DType dtype : {kFloat, kHalf, kBFloat16}) {
     for (const MemoryLayout layout :
          {MemoryLayout::contiguous, MemoryLayout::channels_last, MemoryLayout::sliced, MemoryLayout::transposed}) {
-      for (const Shape& s : {kShapes[1], kTransposedShapes[0]}) {
+      for (const Shape& s : {kWinogradShapes[1], kTransposedShapes[0]}) {
         check(s, dtype, dtype, layout);
         check(s, dtype, kFloat, layout);
       }
@@ -136,7 +136,7 @@ TEST_P(Winograd, DoesNotDependOnTheNumberOfThreads) {
     std::vector<std::vector<double>> first;
     for (const int count : {1, 2, 3}) {
       set_num_threads(count);
-      const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+      const WinogradCall call(s, kFloat, kFloat, MemoryLayout::channels_last);
       call.run();
       const std::vector<std::vector<double>> results = {read(call.y), read(call.gx), read(call.gweight)};
       if (count == 1) first = results;
@@ -164,7 +164,7 @@ double error(const Tensor& result, const Tensor& expected) {
 TEST_P(Winograd, ErrorIsCloseToThatOfDirectSums) {
   for (const Shape& s : {Shape{"", 2, 64, 64, 16, 16, 1, 1}, Shape{"", 2, 64, 64, 16, 16, 2, 2, 5},
                          Shape{"", 16, 16, 64, 6, 6, 0, 0}, Shape{"", 16, 16, 64, 12, 12, 0, 0, 5}}) {
-    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+    const WinogradCall call(s, kFloat, kFloat, MemoryLayout::channels_last);
     call.run();
     const Tensor y = unwritten(call.y.sizes(), kDouble), gx = unwritten(call.x.sizes(), kDouble);
     const Tensor weight = in_f64(call.weight);
@@ -178,8 +178,8 @@ TEST_P(Winograd, ErrorIsCloseToThatOfDirectSums) {
 // The loss scaler looks for infinities and NaN.
 TEST_P(Winograd, NonFiniteValuesStay) {
   for (const double bad : {std::nan(""), HUGE_VAL}) {
-    const Call call(kShapes[0], kFloat, kFloat, MemoryLayout::channels_last);
-    const Shape& s = kShapes[0];
+    const WinogradCall call(kWinogradShapes[0], kFloat, kFloat, MemoryLayout::channels_last);
+    const Shape& s = kWinogradShapes[0];
     const int64_t row = 5, column = 6;
     for (const Tensor& t : {call.x, call.gy}) {
       under_test().fill(make_view(t, {1}, {1}, t.storage_offset() + row * t.stride(2) + column * t.stride(3)), bad);
@@ -201,7 +201,7 @@ TEST_P(Winograd, NonFiniteValuesStay) {
 TEST_P(Winograd, NonFiniteValuesStayInTheTransposedFormula) {
   for (const Shape& s : {kTransposedShapes[0], kTransposedShapes[1]}) {
     for (const double bad : {std::nan(""), HUGE_VAL}) {
-      const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+      const WinogradCall call(s, kFloat, kFloat, MemoryLayout::channels_last);
       const Tensor& gy = call.gy;
       const int64_t row = 3, column = 2;
       under_test().fill(make_view(gy, {1}, {1}, gy.storage_offset() + row * gy.stride(2) + column * gy.stride(3)), bad);
@@ -219,13 +219,13 @@ TEST_P(Winograd, NonFiniteValuesStayInTheTransposedFormula) {
 
 TEST(WinogradChoice, TheTransposedFormulaHasFewerTilesWithoutPadding) {
   const auto is_transposed = [](const Shape& s) {
-    const Call call(s, kFloat, kFloat, MemoryLayout::channels_last);
+    const WinogradCall call(s, kFloat, kFloat, MemoryLayout::channels_last);
     return winograd::transposed_is_faster(call.gx, call.gy, call.weight);
   };
   for (const Shape& s : kTransposedShapes) EXPECT_TRUE(is_transposed(s)) << s.what;
   EXPECT_FALSE(is_transposed({"padded", 64, 32, 64, 12, 12, 2, 2, 5}));
   EXPECT_FALSE(is_transposed({"few images", 15, 32, 64, 12, 12, 0, 0, 5}));
-  const Call call({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
+  const WinogradCall call({"", 64, 32, 64, 12, 12, 0, 0, 5}, kFloat, kFloat, MemoryLayout::channels_last);
   EXPECT_TRUE(winograd::backward_input_pays(call.gx, call.gy, call.weight, call.p));
   EXPECT_FALSE(winograd::pays(call.gx, call.gy, call.weight, call.p)) << "with as many tiles as gx needs";
 }

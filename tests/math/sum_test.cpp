@@ -15,7 +15,7 @@ namespace {
 
 using Sum = math::Sum<float>;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kUnit = 0x1p-24;
 
 /// The terms, added to `parts` sums in turn, and these merged as a tree.
@@ -112,14 +112,14 @@ TEST(Sum, TreatsInfinitiesAndNaNLikeAPlainSum) {
     }
   };
   const float largest = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
-  expect({kInf}, kInf);
-  expect({1, kInf, 2, 3}, kInf);
-  expect({1, -kInf, 2, -kInf}, -kInf);
-  expect({kInf, 1, -kInf}, nan);
+  expect({kInfinity}, kInfinity);
+  expect({1, kInfinity, 2, 3}, kInfinity);
+  expect({1, -kInfinity, 2, -kInfinity}, -kInfinity);
+  expect({kInfinity, 1, -kInfinity}, nan);
   expect({1, nan, 2}, nan);
-  expect({nan, kInf}, nan);
-  expect({largest, largest, largest, largest}, kInf);
-  expect({-largest, -largest, -largest, -largest, 1}, -kInf);
+  expect({nan, kInfinity}, nan);
+  expect({largest, largest, largest, largest}, kInfinity);
+  expect({-largest, -largest, -largest, -largest, 1}, -kInfinity);
 }
 
 TEST(Sum, OfF64IsAPlainSum) {

@@ -11,13 +11,13 @@
 namespace tandem {
 namespace {
 
-using Options = nn::AdaptiveLogSoftmaxWithLossOptions;
+using AdaptiveOptions = nn::AdaptiveLogSoftmaxWithLossOptions;
 
 TEST(AdaptiveLogSoftmaxWithLoss, MatchesPyTorch) {
   for (const DType dtype : {kDouble, kFloat}) {
     for (const bool bias : {false, true}) {
-      nn::AdaptiveLogSoftmaxWithLoss module(bias ? Options(16, 12, {3, 5, 9}).div_value(2).head_bias(true)
-                                                 : Options(16, 12, {4, 8}));
+      nn::AdaptiveLogSoftmaxWithLoss module(bias ? AdaptiveOptions(16, 12, {3, 5, 9}).div_value(2).head_bias(true)
+                                                 : AdaptiveOptions(16, 12, {4, 8}));
       testing::prepare(*module, dtype);
       const Tensor x = testing::leaf("features", {7, 16}, dtype), target = tensor({0, 11, 3, 5, 2, 8, 4});
       const nn::ASMoutput y = module(x, target);
@@ -56,7 +56,7 @@ TEST(AdaptiveLogSoftmaxWithLoss, KeepsLogProbabilitiesInF32UnderAutocast) {
 
 TEST(AdaptiveLogSoftmaxWithLoss, BadInputIsRefused) {
   const auto made = [](std::vector<int64_t> cutoffs, double div_value = 4) {
-    return nn::AdaptiveLogSoftmaxWithLoss(Options(16, 20, std::move(cutoffs)).div_value(div_value));
+    return nn::AdaptiveLogSoftmaxWithLoss(AdaptiveOptions(16, 20, std::move(cutoffs)).div_value(div_value));
   };
   EXPECT_THROWS(made({}), StateError, "cutoffs = []", "n_classes = 20");
   EXPECT_THROWS(made({5, 5}), StateError, "cutoffs = [5, 5]");

@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-struct BlockImpl : nn::Cloneable<BlockImpl> {
-  explicit BlockImpl(int64_t width) : width(width) { reset(); }
+struct CloneableBlockImpl : nn::Cloneable<CloneableBlockImpl> {
+  explicit CloneableBlockImpl(int64_t width) : width(width) { reset(); }
   void reset() override {
     fc = register_module("fc", nn::Linear(width, width));
     norm = register_module("norm", nn::BatchNorm1d(width));
@@ -28,7 +28,7 @@ struct BlockImpl : nn::Cloneable<BlockImpl> {
   nn::BatchNorm1d norm{nullptr};
   Tensor scale, count;
 };
-TANDEM_MODULE(Block);
+TANDEM_MODULE(CloneableBlock);
 
 /// Whether the copy has the values of the original in memory of its own.
 void expect_deep_copy(const nn::Module& copy, const nn::Module& original) {
@@ -70,12 +70,12 @@ TEST(Clone, Layers) {
 }
 
 TEST(Clone, ComputesTheSame) {
-  Block block(4);
+  CloneableBlock block(4);
   const Tensor x = randn({5, 4});
   block(x);
   block->eval();
   block->fc->bias.requires_grad_(false);
-  const auto copy = std::dynamic_pointer_cast<BlockImpl>(block->clone());
+  const auto copy = std::dynamic_pointer_cast<CloneableBlockImpl>(block->clone());
   ASSERT_TRUE(copy);
   expect_deep_copy(*copy, *block);
   EXPECT_FALSE(copy->is_training());
@@ -91,7 +91,7 @@ TEST(Clone, ComputesTheSame) {
 }
 
 TEST(Clone, Containers) {
-  nn::Sequential net({{"first", nn::Linear(3, 3)}, {"block", Block(3)}, {"act", nn::Functional(relu)}});
+  nn::Sequential net({{"first", nn::Linear(3, 3)}, {"block", CloneableBlock(3)}, {"act", nn::Functional(relu)}});
   const auto copy = std::dynamic_pointer_cast<nn::SequentialImpl>(net->clone());
   ASSERT_TRUE(copy);
   expect_deep_copy(*copy, *net);

@@ -25,7 +25,7 @@ using nn::LSTMOptions;
 using nn::RNNOptions;
 
 /// The largest difference of two tensors of equal sizes.
-double difference(const Tensor& a, const Tensor& b) {
+double largest_difference(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.sizes(), b.sizes());
   return a.sizes() != b.sizes() ? INFINITY : a.numel() == 0 ? 0 : (a - b).abs().max().item<double>();
 }
@@ -77,12 +77,12 @@ TEST(RecurrentLayers, EqualCellsStepByStep) {
     hc = cell(x[t], hc);
     h = gru_cell(x[t], h);
     r = rnn_cell(x[t], r);
-    EXPECT_LT(difference(std::get<0>(*hc), y[t]), 1e-6);
-    EXPECT_LT(difference(h, gru_y[t]), 1e-6);
-    EXPECT_LT(difference(r, rnn_y[t]), 1e-6);
+    EXPECT_LT(largest_difference(std::get<0>(*hc), y[t]), 1e-6);
+    EXPECT_LT(largest_difference(h, gru_y[t]), 1e-6);
+    EXPECT_LT(largest_difference(r, rnn_y[t]), 1e-6);
   }
-  EXPECT_LT(difference(std::get<0>(state)[0], std::get<0>(*hc)), 1e-6);
-  EXPECT_LT(difference(std::get<1>(state)[0], std::get<1>(*hc)), 1e-6);
+  EXPECT_LT(largest_difference(std::get<0>(state)[0], std::get<0>(*hc)), 1e-6);
+  EXPECT_LT(largest_difference(std::get<1>(state)[0], std::get<1>(*hc)), 1e-6);
 }
 
 TEST(RecurrentLayers, InputWithoutBatch) {
@@ -92,12 +92,12 @@ TEST(RecurrentLayers, InputWithoutBatch) {
     const Tensor x = randn({5, 4}), h = randn({2, 3}), c = randn({2, 3});
     const auto [y, state] = lstm(x, std::tuple(h, c));
     const auto [batch, states] = lstm(x.unsqueeze(batch_first ? 0 : 1), std::tuple(h.unsqueeze(1), c.unsqueeze(1)));
-    EXPECT_EQ(difference(y, batch.squeeze(batch_first ? 0 : 1)), 0);
-    EXPECT_EQ(difference(std::get<1>(state), std::get<1>(states).squeeze(1)), 0);
+    EXPECT_EQ(largest_difference(y, batch.squeeze(batch_first ? 0 : 1)), 0);
+    EXPECT_EQ(largest_difference(std::get<1>(state), std::get<1>(states).squeeze(1)), 0);
   }
   GRU gru(4, 3);
   const Tensor x = randn({5, 4});
-  EXPECT_EQ(difference(std::get<0>(gru(x)), std::get<0>(gru(x.unsqueeze(1))).squeeze(1)), 0);
+  EXPECT_EQ(largest_difference(std::get<0>(gru(x)), std::get<0>(gru(x.unsqueeze(1))).squeeze(1)), 0);
 }
 
 TEST(RecurrentLayers, PackedSequencesEqualSingleOnes) {
@@ -112,10 +112,10 @@ TEST(RecurrentLayers, PackedSequencesEqualSingleOnes) {
   for (int64_t b = 0; b < 4; ++b) {
     const Tensor& x = sequences[static_cast<size_t>(b)];
     const auto [alone, last] = lstm(x, std::tuple(h.select(1, b), c.select(1, b)));
-    EXPECT_LT(difference(y.select(1, b).narrow(0, 0, x.size(0)), alone), 1e-6);
+    EXPECT_LT(largest_difference(y.select(1, b).narrow(0, 0, x.size(0)), alone), 1e-6);
     EXPECT_EQ(y.select(1, b).narrow(0, x.size(0), 4 - x.size(0)).abs().sum().item<double>(), 0);
-    EXPECT_LT(difference(std::get<0>(state).select(1, b), std::get<0>(last)), 1e-6);
-    EXPECT_LT(difference(std::get<1>(state).select(1, b), std::get<1>(last)), 1e-6);
+    EXPECT_LT(largest_difference(std::get<0>(state).select(1, b), std::get<0>(last)), 1e-6);
+    EXPECT_LT(largest_difference(std::get<1>(state).select(1, b), std::get<1>(last)), 1e-6);
   }
 }
 
@@ -125,10 +125,10 @@ TEST(RecurrentLayers, DropoutIsBetweenLayersInTrainingOnly) {
   const Tensor x = randn({3, 2, 4});
   const auto [y, h] = gru(x);
   const auto [same, again] = gru(randn({3, 2, 4}));
-  EXPECT_EQ(difference(y, same), 0);  // the second layer sees zeros
-  EXPECT_GT(difference(h[0], again[0]), 0);
+  EXPECT_EQ(largest_difference(y, same), 0);  // the second layer sees zeros
+  EXPECT_GT(largest_difference(h[0], again[0]), 0);
   gru->eval();
-  EXPECT_GT(difference(y, std::get<0>(gru(x))), 0);
+  EXPECT_GT(largest_difference(y, std::get<0>(gru(x))), 0);
 }
 
 TEST(RecurrentLayers, GradientsUnderAutocastAreF32) {
@@ -154,7 +154,7 @@ TEST(RecurrentLayers, GradientsUnderAutocastAreF32) {
   for (const Tensor& p : lstm->parameters()) full.push_back(p.grad());
   for (size_t i = 0; i < low.size(); ++i) {
     EXPECT_EQ(low[i].dtype(), kFloat);
-    EXPECT_LT(difference(low[i], full[i]), 0.05 * std::max(1.0, full[i].abs().max().item<double>())) << i;
+    EXPECT_LT(largest_difference(low[i], full[i]), 0.05 * std::max(1.0, full[i].abs().max().item<double>())) << i;
   }
 }
 
@@ -183,7 +183,7 @@ void expect_same_gradients_beside_frozen_weights(Layer layer) {
     for (size_t i = 0; i < all.size(); ++i) {
       ASSERT_EQ(rest[i].defined(), i != frozen + 1);
       if (rest[i].defined()) {
-        EXPECT_LT(difference(rest[i], all[i]), 1e-12);
+        EXPECT_LT(largest_difference(rest[i], all[i]), 1e-12);
       }
     }
   }
@@ -235,16 +235,16 @@ TEST(PackedSequences, PackAndPad) {
   EXPECT_EQ(integers_of(packed.batch_sizes()), (std::vector<int64_t>{2, 1, 1}));
   EXPECT_EQ(integers_of(packed.sorted_indices()), (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(integers_of(packed.unsorted_indices()), (std::vector<int64_t>{1, 0}));
-  EXPECT_EQ(difference(packed.data(), tensor({{2.F, 3.F}, {0.F, 1.F}, {6.F, 7.F}, {10.F, 11.F}})), 0);
+  EXPECT_EQ(largest_difference(packed.data(), tensor({{2.F, 3.F}, {0.F, 1.F}, {6.F, 7.F}, {10.F, 11.F}})), 0);
   const auto [y, lengths] = pad_packed_sequence(packed, true, -1, 4);
   EXPECT_EQ(y.sizes(), IntArrayRef({2, 4, 2}));
   EXPECT_EQ(integers_of(lengths), (std::vector<int64_t>{1, 3}));
-  EXPECT_EQ(difference(y[0], tensor({{0.F, 1.F}, {-1.F, -1.F}, {-1.F, -1.F}, {-1.F, -1.F}})), 0);
-  EXPECT_EQ(difference(y[1], tensor({{2.F, 3.F}, {6.F, 7.F}, {10.F, 11.F}, {-1.F, -1.F}})), 0);
+  EXPECT_EQ(largest_difference(y[0], tensor({{0.F, 1.F}, {-1.F, -1.F}, {-1.F, -1.F}, {-1.F, -1.F}})), 0);
+  EXPECT_EQ(largest_difference(y[1], tensor({{2.F, 3.F}, {6.F, 7.F}, {10.F, 11.F}, {-1.F, -1.F}})), 0);
   (y * y).sum().backward();
-  EXPECT_EQ(
-      difference(x.grad(), tensor({{{0.F, 2.F}, {4.F, 6.F}}, {{0.F, 0.F}, {12.F, 14.F}}, {{0.F, 0.F}, {20.F, 22.F}}})),
-      0);
+  EXPECT_EQ(largest_difference(
+                x.grad(), tensor({{{0.F, 2.F}, {4.F, 6.F}}, {{0.F, 0.F}, {12.F, 14.F}}, {{0.F, 0.F}, {20.F, 22.F}}})),
+            0);
   const PackedSequence sorted = pack_padded_sequence(x.detach().transpose(0, 1), tensor({3, 2}, kInt), true);
   EXPECT_EQ(integers_of(sorted.batch_sizes()), (std::vector<int64_t>{2, 2, 1}));
   EXPECT_FALSE(sorted.sorted_indices().defined());
@@ -252,9 +252,10 @@ TEST(PackedSequences, PackAndPad) {
 
 TEST(PackedSequences, PadSequence) {
   const std::vector<Tensor> sequences{tensor({1.F}), tensor({2.F, 3.F, 4.F})};
-  EXPECT_EQ(difference(pad_sequence(sequences), tensor({{1.F, 2.F}, {0.F, 3.F}, {0.F, 4.F}})), 0);
-  EXPECT_EQ(difference(pad_sequence(sequences, true, 9), tensor({{1.F, 9.F, 9.F}, {2.F, 3.F, 4.F}})), 0);
-  EXPECT_EQ(difference(pad_sequence(sequences, true, 9, "left"), tensor({{9.F, 9.F, 1.F}, {2.F, 3.F, 4.F}})), 0);
+  EXPECT_EQ(largest_difference(pad_sequence(sequences), tensor({{1.F, 2.F}, {0.F, 3.F}, {0.F, 4.F}})), 0);
+  EXPECT_EQ(largest_difference(pad_sequence(sequences, true, 9), tensor({{1.F, 9.F, 9.F}, {2.F, 3.F, 4.F}})), 0);
+  EXPECT_EQ(largest_difference(pad_sequence(sequences, true, 9, "left"), tensor({{9.F, 9.F, 1.F}, {2.F, 3.F, 4.F}})),
+            0);
   EXPECT_EQ(integers_of(invert_permutation(tensor({2, 0, 1}, kLong))), (std::vector<int64_t>{1, 2, 0}));
   EXPECT_FALSE(invert_permutation(Tensor()).defined());
 }

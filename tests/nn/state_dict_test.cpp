@@ -14,8 +14,8 @@
 namespace tandem::testing {
 namespace {
 
-struct Net : nn::Module {
-  Net() {
+struct TiedNet : nn::Module {
+  TiedNet() {
     register_module("fc1", fc1);
     register_module("norm", norm);
     register_module("tied", fc1);
@@ -28,7 +28,7 @@ struct Net : nn::Module {
 };
 
 TEST(ModuleState, KeysMatchPyTorch) {
-  const Net net;
+  const TiedNet net;
   EXPECT_EQ(net.state_dict().keys(),
             (std::vector<std::string>{"scale", "count", "fc1.weight", "fc1.bias", "norm.weight", "norm.bias",
                                       "norm.running_mean", "norm.running_var", "norm.num_batches_tracked",
@@ -39,9 +39,9 @@ TEST(ModuleState, KeysMatchPyTorch) {
 
 TEST(ModuleState, LoadsInPlace) {
   manual_seed(1);
-  Net a;
+  TiedNet a;
   manual_seed(2);
-  Net b;
+  TiedNet b;
   const float* memory = b.fc1->weight.const_data_ptr<float>();
   const uint64_t version = b.fc1->weight._version();
   EXPECT_NE(difference(a.state_dict(), b.state_dict()), "");
@@ -73,7 +73,7 @@ TEST(ModuleState, FloatingDtypesAreConverted) {
 }
 
 TEST(ModuleState, NonStrictLoadReportsKeys) {
-  Net net;
+  TiedNet net;
   StateDict state = clone(net.state_dict());
   state.erase("fc1.bias");
   state.insert("other", ones({1}));
@@ -85,7 +85,7 @@ TEST(ModuleState, NonStrictLoadReportsKeys) {
 }
 
 TEST(ModuleStateErrors, ListsAllMismatchesAndChangesNothing) {
-  Net net;
+  TiedNet net;
   const StateDict before = clone(net.state_dict());
   StateDict state = clone(before);
   state["scale"] = full({1}, 7.0);

@@ -7,7 +7,7 @@
 namespace tandem::testing {
 namespace {
 
-struct BinaryOp {
+struct ArithmeticOp {
   const char* name;
   void (*run)(const Tensor&, const Tensor&);
 };
@@ -16,17 +16,17 @@ struct BinaryOp {
 #NAME, [](const Tensor& a, const Tensor& b) { NAME(a, b); } \
   }
 /// Ops of numbers, and ops of integers.
-constexpr BinaryOp number_ops[] = {OP(fmod),       OP(remainder), OP(floor_divide), OP(hypot), OP(fmax),
-                                   OP(fmin),       OP(copysign),  OP(logaddexp),    OP(xlogy), OP(heaviside),
-                                   OP(logaddexp2), OP(ldexp),     OP(float_power),  OP(rsub),  OP(clamp_min),
-                                   OP(clamp_max),  OP(isclose),   OP(nextafter)};
-constexpr BinaryOp integer_ops[] = {OP(gcd),
-                                    OP(lcm),
-                                    OP(bitwise_and),
-                                    OP(bitwise_or),
-                                    OP(bitwise_xor),
-                                    OP(bitwise_left_shift),
-                                    OP(bitwise_right_shift)};
+constexpr ArithmeticOp arithmetic_ops[] = {OP(fmod),       OP(remainder), OP(floor_divide), OP(hypot), OP(fmax),
+                                           OP(fmin),       OP(copysign),  OP(logaddexp),    OP(xlogy), OP(heaviside),
+                                           OP(logaddexp2), OP(ldexp),     OP(float_power),  OP(rsub),  OP(clamp_min),
+                                           OP(clamp_max),  OP(isclose),   OP(nextafter)};
+constexpr ArithmeticOp integer_ops[] = {OP(gcd),
+                                        OP(lcm),
+                                        OP(bitwise_and),
+                                        OP(bitwise_or),
+                                        OP(bitwise_xor),
+                                        OP(bitwise_left_shift),
+                                        OP(bitwise_right_shift)};
 #undef OP
 
 struct NumberOp {
@@ -105,12 +105,12 @@ BadInputs arithmetic_bad_input() {
       UNDEFINED("equal", equal(none, x)),
       UNDEFINED("equal", equal(x, none)),
   };
-  for (const BinaryOp& op : number_ops) {
+  for (const ArithmeticOp& op : arithmetic_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none, x)));
     rows.push_back(UNDEFINED(op.name, op.run(x, none)));
     rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3]", "[4]"));
   }
-  for (const BinaryOp& op : integer_ops) {
+  for (const ArithmeticOp& op : integer_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none, n)));
     rows.push_back(UNDEFINED(op.name, op.run(n, none)));
     rows.push_back(BAD_INPUT(op.name, op.run(n, ones({4}, kLong)), ShapeError, "[2, 3]", "[4]"));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<float> values_of(const Tensor& x) {
+std::vector<float> floats_of(const Tensor& x) {
   const Tensor host = x.to(kFloat).contiguous().to(kCPU);
   return {host.data_ptr<float>(), host.data_ptr<float>() + host.numel()};
 }
@@ -42,7 +42,7 @@ TEST(CastFloat8, RoundsByNameInEveryDtypeAndLayout) {
     for (const DType from : {kFloat, kHalf, kBFloat16, kDouble}) {
       const Tensor x = numbers(3 * 700).to(from).reshape({3, 700});
       for (const Tensor& in : {x, x.t(), x.slice(1, 1, 600, 3)}) {
-        const std::vector<float> values = values_of(in);
+        const std::vector<float> values = floats_of(in);
         for (const Float8Overflow rule : {Float8Overflow::saturate, Float8Overflow::overflow}) {
           const Tensor y = cast_float8(in, t, Float8CastOptions().overflow(rule));
           ASSERT_EQ(y.dtype(), t);
@@ -65,7 +65,7 @@ TEST(CastFloat8, StochasticRoundingUsesThePhiloxStream) {
     Generator generator(7);
     const auto options = Float8CastOptions().stochastic(true).generator(generator);
     const std::vector<uint8_t> codes = codes_of(cast_float8(in, kFloat8_e5m2, options));
-    const std::vector<float> values = values_of(in);
+    const std::vector<float> values = floats_of(in);
     for (size_t i = 0; i < codes.size(); ++i) {
       const uint32_t lane = math::philox(7, i / 4, 0).lane[i % 4];
       EXPECT_EQ(codes[i], detail::E5m2::round_stochastically(values[i], lane)) << i;
@@ -82,7 +82,7 @@ TEST(CastFloat8, StochasticRoundingUsesThePhiloxStream) {
 TEST(CastFloat8, ScalesAndFindsTheLargestMagnitude) {
   for (const DType from : {kFloat, kBFloat16, kDouble}) {
     const Tensor x = numbers(5000).to(from), scale = full({1}, 0.37f), amax = full({}, 2.0f);
-    const std::vector<float> values = values_of(x);
+    const std::vector<float> values = floats_of(x);
     const auto options = Float8CastOptions().scale(scale).amax(amax);
     const std::vector<uint8_t> codes = codes_of(cast_float8(x, kFloat8_e4m3fn, options));
     float largest = 2;
@@ -107,9 +107,9 @@ TEST(CastFloat8, ScalesAndFindsTheLargestMagnitude) {
 TEST(CastFloat8, ComputesF64InF64) {
   // Just above a tie between neighbours, by less than f32 can tell; and a product that f32 would round to the tie.
   const Tensor x = tensor({17 + 0x1p-40, 17.0, 19 - 0x1p-40}, kDouble);
-  EXPECT_EQ(values_of(cast_float8(x, kFloat8_e4m3fn)), (std::vector<float>{18, 16, 18}));
+  EXPECT_EQ(floats_of(cast_float8(x, kFloat8_e4m3fn)), (std::vector<float>{18, 16, 18}));
   const Tensor scale = full({1}, 3.0), third = tensor({17.0 / 3 + 0x1p-48}, kDouble);
-  EXPECT_EQ(values_of(cast_float8(third, kFloat8_e4m3fn, Float8CastOptions().scale(scale))), std::vector<float>{18});
+  EXPECT_EQ(floats_of(cast_float8(third, kFloat8_e4m3fn, Float8CastOptions().scale(scale))), std::vector<float>{18});
   const Tensor amax = zeros({1});
   cast_float8(tensor({1 + 0x1p-30, -1.0}, kDouble), kFloat8_e4m3fn, Float8CastOptions().amax(amax));
   EXPECT_EQ(amax.item<float>(), 1);
@@ -124,7 +124,7 @@ TEST(CastFloat8, AllOptionsTogether) {
                            .amax(amax);                         // the larger of amax and max |x|, in the same pass
   const Tensor y = cast_float8(x, kFloat8_e5m2, options);
   EXPECT_EQ(amax.item<float>(), abs(x).max().item<float>());
-  const std::vector<float> values = values_of(x), rounded = values_of(y);
+  const std::vector<float> values = floats_of(x), rounded = floats_of(y);
   for (size_t i = 0; i < values.size(); ++i) {
     const float exact = values[i] * 16, limit = std::fmin(std::fabs(exact), 57344);
     EXPECT_NEAR(std::fabs(rounded[i]), limit, std::fmax(limit / 4, 0x1p-16f)) << exact;

@@ -7,7 +7,7 @@
 namespace tandem::testing {
 namespace {
 
-struct UnaryOp {
+struct FunctionOp {
   const char* name;
   void (*run)(const Tensor&);
 };
@@ -15,7 +15,7 @@ struct UnaryOp {
   {                                         \
 #NAME, [](const Tensor& x) { NAME(x); } \
   }
-constexpr UnaryOp functions[] = {
+constexpr FunctionOp functions[] = {
     OP(tan),        OP(asin),        OP(acos),      OP(atan),       OP(sinh),       OP(cosh),          OP(asinh),
     OP(acosh),      OP(atanh),       OP(log2),      OP(log10),      OP(exp2),       OP(erfc),          OP(erfinv),
     OP(lgamma),     OP(digamma),     OP(trigamma),  OP(i0),         OP(special_i1), OP(sinc),          OP(logit),
@@ -24,8 +24,8 @@ constexpr UnaryOp functions[] = {
     OP(celu),       OP(leaky_relu),  OP(rrelu),     OP(hardtanh),   OP(relu6),      OP(softplus),      OP(hardshrink),
     OP(softshrink), OP(hardsigmoid), OP(hardswish), OP(tanhshrink), OP(glu),        OP(gumbel_softmax)};
 /// Activations that overwrite their input.
-constexpr UnaryOp in_place[] = {OP(silu_), OP(mish_), OP(selu_),       OP(relu6_), OP(hardsigmoid_), OP(hardswish_),
-                                OP(elu_),  OP(celu_), OP(leaky_relu_), OP(rrelu_), OP(hardtanh_)};
+constexpr FunctionOp in_place[] = {OP(silu_), OP(mish_), OP(selu_),       OP(relu6_), OP(hardsigmoid_), OP(hardswish_),
+                                   OP(elu_),  OP(celu_), OP(leaky_relu_), OP(rrelu_), OP(hardtanh_)};
 #undef OP
 
 void add_method(BadInputs& rows, const std::string& name, void (*f)(const Tensor&)) {
@@ -149,8 +149,8 @@ BadInputs functions_bad_input() {
       BAD_INPUT("sinh_out", sinh_out(small, x), ShapeError, "[2, 3]", "out is [2]", "must have the same sizes"),
       BAD_INPUT("sinh_out", sinh_out(i_out, x), DTypeError, "f32", "[2, 3] i64", "use an out of f32"),
   };
-  for (const UnaryOp& op : functions) rows.push_back(UNDEFINED(op.name, op.run(none)));
-  for (const UnaryOp& op : in_place) add_method(rows, op.name, op.run);
+  for (const FunctionOp& op : functions) rows.push_back(UNDEFINED(op.name, op.run(none)));
+  for (const FunctionOp& op : in_place) add_method(rows, op.name, op.run);
   add_methods(rows);
   add_out_functions(rows);
   return rows;

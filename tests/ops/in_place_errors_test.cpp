@@ -6,7 +6,7 @@
 namespace tandem::testing {
 namespace {
 
-struct UnaryOp {
+struct UnaryInPlaceOp {
   const char* name;
   void (*run)(const Tensor&);
 };
@@ -14,19 +14,19 @@ struct UnaryOp {
   {                                          \
 #NAME, [](const Tensor& x) { x.NAME(); } \
   }
-constexpr UnaryOp other_ops[] = {OP(neg_), OP(abs_), OP(relu_)};
+constexpr UnaryInPlaceOp other_ops[] = {OP(neg_), OP(abs_), OP(relu_)};
 /// Ops whose results are not integers.
-constexpr UnaryOp fractional_ops[] = {OP(reciprocal_), OP(sqrt_),    OP(rsqrt_), OP(exp_),
-                                      OP(log_),        OP(sigmoid_), OP(tanh_)};
+constexpr UnaryInPlaceOp fractional_ops[] = {OP(reciprocal_), OP(sqrt_),    OP(rsqrt_), OP(exp_),
+                                             OP(log_),        OP(sigmoid_), OP(tanh_)};
 #undef OP
 #define OP(NAME)                                \
   {                                             \
 #NAME, [](const Tensor& x) { x.NAME(0.5); } \
   }
-constexpr UnaryOp half_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_), OP(pow_)};
+constexpr UnaryInPlaceOp half_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_), OP(pow_)};
 #undef OP
 
-struct BinaryOp {
+struct BinaryInPlaceOp {
   const char* name;
   void (*run)(const Tensor&, const Tensor&);
 };
@@ -34,7 +34,7 @@ struct BinaryOp {
   {                                                            \
 #NAME, [](const Tensor& x, const Tensor& y) { x.NAME(y); } \
   }
-constexpr BinaryOp binary_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_)};
+constexpr BinaryInPlaceOp binary_ops[] = {OP(add_), OP(sub_), OP(mul_), OP(div_)};
 #undef OP
 
 }  // namespace
@@ -85,7 +85,7 @@ BadInputs in_place_bad_input() {
                 "NoGradGuard"),
       BAD_INPUT("addmm_", ones({2, 1}).expand({2, 2}).addmm_(a, c), ShapeError, "[2, 2]", "clone()"),
   };
-  for (const BinaryOp& op : binary_ops) {
+  for (const BinaryInPlaceOp& op : binary_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none, x)));
     rows.push_back(UNDEFINED(op.name, op.run(x, none)));
     rows.push_back(BAD_INPUT(op.name, op.run(x, y), ShapeError, "[2, 3]", "[4]"));
@@ -94,19 +94,19 @@ BadInputs in_place_bad_input() {
     rows.push_back(BAD_INPUT(op.name, op.run(weight, x), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
     rows.push_back(BAD_INPUT(op.name, op.run(repeated, x), ShapeError, "[2, 3]", "expanded", "clone()"));
   }
-  for (const UnaryOp& op : half_ops) {
+  for (const UnaryInPlaceOp& op : half_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none)));
     rows.push_back(BAD_INPUT(op.name, op.run(n), DTypeError, "f32", "[2, 3] i64", "without the underscore"));
     rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
     rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
   }
-  for (const UnaryOp& op : fractional_ops) {
+  for (const UnaryInPlaceOp& op : fractional_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none)));
     rows.push_back(BAD_INPUT(op.name, op.run(n), DTypeError, "f32", "[2, 3] i64", "without the underscore"));
     rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));
     rows.push_back(BAD_INPUT(op.name, op.run(repeated), ShapeError, "[2, 3]", "expanded", "clone()"));
   }
-  for (const UnaryOp& op : other_ops) {
+  for (const UnaryInPlaceOp& op : other_ops) {
     rows.push_back(UNDEFINED(op.name, op.run(none)));
     rows.push_back(BAD_INPUT(op.name, op.run(b), DTypeError, "[2, 3] bool", ".to()"));
     rows.push_back(BAD_INPUT(op.name, op.run(weight), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"));

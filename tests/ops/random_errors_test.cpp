@@ -8,6 +8,7 @@
 namespace tandem::testing {
 
 BadInputs random_bad_input() {
+  using tandem::normal;  // not that of cases/cases.h
   const Tensor none, x = ones({2, 3}), n = ones({2, 3}, kLong), nans = full({2}, NAN), row = ones({4});
   return {
       UNDEFINED("bernoulli", bernoulli(none)),

@@ -8,8 +8,6 @@
 namespace tandem::testing {
 namespace {
 
-bool share_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
-
 TEST(Split, PartsAreViews) {
   const Tensor x = zeros({4, 3});
   const std::vector<Tensor> parts = x.split(2), slices = x.unbind(1);

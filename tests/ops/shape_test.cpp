@@ -5,8 +5,6 @@
 namespace tandem::testing {
 namespace {
 
-bool share_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
-
 TEST(Reshape, ToTheSameSizesReturnsANewView) {
   const Tensor bias = ones({3}).requires_grad_();
   for (const Tensor& view : {bias.reshape({-1}), bias.reshape({3}), reshape(bias, bias.sizes())}) {

@@ -48,7 +48,7 @@ struct Problem {
 
 LBFGSOptions wolfe(double lr = 1) { return LBFGSOptions(lr).line_search_fn("strong_wolfe"); }
 
-const std::map<std::string, LBFGSOptions>& cases() {
+const std::map<std::string, LBFGSOptions>& lbfgs_cases() {
   static const std::map<std::string, LBFGSOptions> all = {
       {"fixed", LBFGSOptions(0.1).max_iter(4)},
       {"wolfe", wolfe().max_iter(6)},
@@ -64,8 +64,8 @@ const std::map<std::string, LBFGSOptions>& cases() {
 
 TEST(LBFGS, MatchesPyTorch) {
   const nlohmann::json golden = read_traces("optimizers").at("lbfgs");
-  ASSERT_EQ(golden.size(), cases().size());
-  for (const auto& [name, options] : cases()) {
+  ASSERT_EQ(golden.size(), lbfgs_cases().size());
+  for (const auto& [name, options] : lbfgs_cases()) {
     const Problem problem;
     LBFGS lbfgs({problem.a, problem.b}, options);
     int step = 0;

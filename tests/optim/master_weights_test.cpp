@@ -268,9 +268,10 @@ TEST(MasterWeights, CanBeAddedAndRemoved) {
 struct Nothing : optim::StepScaler {
   void step(optim::Optimizer&) override {}
 };
-class Plain : public optim::Optimizer {
+class PlainOptimizer : public optim::Optimizer {
  public:
-  explicit Plain(std::vector<Tensor> params) : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(0.1)) {}
+  explicit PlainOptimizer(std::vector<Tensor> params)
+      : Optimizer(std::move(params), std::make_unique<optim::SGDOptions>(0.1)) {}
   Tensor step(LossClosure) override { return {}; }
 };
 
@@ -279,7 +280,7 @@ TEST(MasterWeights, Errors) {
   const auto sgd = std::make_shared<optim::SGD>(std::vector<Tensor>{p, f32}, optim::SGDOptions(0.1));
   const auto kept = std::make_shared<optim::SGD>(std::vector<Tensor>{p, f32}, optim::SGDOptions(0.1));
   kept->keep_master_weights();
-  const auto plain = std::make_shared<Plain>(std::vector<Tensor>{p});
+  const auto plain = std::make_shared<PlainOptimizer>(std::vector<Tensor>{p});
   const Tensor undefined, whole = ones({3}, kLong);
   expect_refused({
       BAD_INPUT("keep_master_weights", plain->keep_master_weights(), NotImplementedError, "except LBFGS"),

@@ -14,10 +14,10 @@ namespace {
 using namespace optim;  // NOLINT(google-build-using-namespace)
 using Tensors = std::vector<Tensor>;
 
-Tensor leaf() { return ones({3}).requires_grad_(); }
+Tensor ones_leaf() { return ones({3}).requires_grad_(); }
 
 TEST(MultiTensorOptimizerErrors, Options) {
-  const Tensors p = {leaf()};
+  const Tensors p = {ones_leaf()};
   const double nan = std::nan(""), inf = INFINITY;
   const char* rule = "finite and at least 0";
   expect_refused({
@@ -67,12 +67,12 @@ TEST(MultiTensorOptimizerErrors, GradientsStatesAndOptionsOfOthers) {
   for (const TestedOptimizer& kind : tested_optimizers()) {
     const std::string op = op_of(kind);
     const auto step = [&](const Tensor& gradient) {
-      const Tensor p = leaf();
+      const Tensor p = ones_leaf();
       p.mutable_grad() = gradient;
       kind.make({p}, 0.1)->step();
     };
     const auto step_with = [&](const std::function<void(Optimizer&, const Tensor&)>& change) {
-      const Tensor p = leaf(), q = leaf();
+      const Tensor p = ones_leaf(), q = ones_leaf();
       const auto optimizer = kind.make({p, q}, 0.1);
       p.mutable_grad() = q.mutable_grad() = ones({3});
       optimizer->step();

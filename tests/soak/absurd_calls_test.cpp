@@ -248,7 +248,7 @@ std::string absurd_call(uint64_t seed, const std::function<void(const std::strin
   return "";
 }
 
-const ChildTaskRegistration registration("AbsurdCalls", absurd_call);
+const ChildTaskRegistration absurd_calls("AbsurdCalls", absurd_call);
 
 TEST(AbsurdCalls, ReturnOrThrow) { expect_good_outcomes("AbsurdCalls", kSlowRun ? 400 : 4000, {.memory_mib = 2048}); }
 

@@ -60,7 +60,7 @@ struct Run {
   io::Checkpoint all;
 };
 
-std::string state(uint64_t seed, const Report& report) {
+std::string load_state(uint64_t seed, const Report& report) {
   static const TemporaryFolder folder;
   static Run run;
   const uint64_t part = seed / 4 % 3;
@@ -137,13 +137,13 @@ std::string hostile_file(uint64_t seed, const Report& report) {
     case 1:
       return idx(seed, seed % 4 == 1, report);
     case 2:
-      return state(seed, report);
+      return load_state(seed, report);
     default:
       return paths(seed / 4, report);
   }
 }
 
-const ChildTaskRegistration registration("HostileFiles", hostile_file);
+const ChildTaskRegistration hostile_files("HostileFiles", hostile_file);
 
 TEST(HostileFiles, AreReadOrRefused) {
   expect_good_outcomes("HostileFiles", kSlowRun ? 600 : 2000, {.processor_seconds = 4, .memory_mib = 1024});

@@ -1,9 +1,7 @@
 // Memory runs out: an allocation with operator new fails, or the address space is limited. The program gets an
 // exception wherever that happens, and afterwards the same objects work as if it had not happened.
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <memory>
 #include <new>
 #include <random>
@@ -76,10 +74,10 @@ using SgdTraining = Training<optim::SGD, optim::SGDOptions>;
 using AdamTraining = Training<optim::Adam, optim::AdamOptions>;
 
 /// The results of a program, for comparison.
-using Program = std::function<StateDict()>;
+using MakeState = std::function<StateDict()>;
 struct NamedProgram {
   const char* name;
-  Program run;
+  MakeState run;
 };
 
 Tensor leaf(std::vector<int64_t> sizes) { return randn(sizes).requires_grad_(); }
@@ -186,12 +184,6 @@ std::string failing_new(uint64_t seed, const std::function<void(const std::strin
     const FailingNew failing(fails, and_all_after);
     static_cast<void>(programs()[program].run());
   });
-}
-
-uint64_t address_space() {
-  uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 /// The same programs with tensors so large that each needs memory from the system.

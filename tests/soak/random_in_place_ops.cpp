@@ -4,7 +4,7 @@
 #include "soak/random_call_ops.h"
 #include "tandem/ops/activation_in_place.h"
 
-#define TANDEM_ONE(NAME) TANDEM_OP(#NAME "_", written(x[0]).NAME##_())
+#define TANDEM_IN_PLACE(NAME) TANDEM_OP(#NAME "_", written(x[0]).NAME##_())
 
 namespace tandem::testing {
 namespace {
@@ -25,25 +25,25 @@ std::string form() {
 
 /// The methods of tensor/method_lists.inc.
 void listed(Ops& ops) {
-#define TANDEM_UNARY_METHOD(NAME) TANDEM_ONE(NAME);
-#define TANDEM_UNARY_IN_PLACE_METHOD(NAME) TANDEM_ONE(NAME);
+#define TANDEM_UNARY_METHOD(NAME) TANDEM_IN_PLACE(NAME);
+#define TANDEM_UNARY_IN_PLACE_METHOD(NAME) TANDEM_IN_PLACE(NAME);
 #define TANDEM_BINARY_METHOD(NAME, TYPE) TANDEM_OP(#NAME "_" + form<TYPE>(), written(x[0]).NAME##_(second<TYPE>(x, a)));
 #define TANDEM_BINARY_IN_PLACE_METHOD TANDEM_BINARY_METHOD
 #include "tandem/tensor/method_lists.inc"
 }
 
 void arithmetic(Ops& ops) {
-  TANDEM_ONE(neg);
-  TANDEM_ONE(abs);
-  TANDEM_ONE(reciprocal);
-  TANDEM_ONE(sqrt);
-  TANDEM_ONE(rsqrt);
-  TANDEM_ONE(exp);
-  TANDEM_ONE(log);
-  TANDEM_ONE(relu);
-  TANDEM_ONE(sigmoid);
-  TANDEM_ONE(tanh);
-  TANDEM_ONE(zero);
+  TANDEM_IN_PLACE(neg);
+  TANDEM_IN_PLACE(abs);
+  TANDEM_IN_PLACE(reciprocal);
+  TANDEM_IN_PLACE(sqrt);
+  TANDEM_IN_PLACE(rsqrt);
+  TANDEM_IN_PLACE(exp);
+  TANDEM_IN_PLACE(log);
+  TANDEM_IN_PLACE(relu);
+  TANDEM_IN_PLACE(sigmoid);
+  TANDEM_IN_PLACE(tanh);
+  TANDEM_IN_PLACE(zero);
   TANDEM_OP("fill_", written(x[0]).fill_(a.n("number")));
   TANDEM_OP("copy_", written(x[0]).copy_(x[1]));
   TANDEM_OP("add_", written(x[0]).add_(x[1], 2));
@@ -69,7 +69,7 @@ void arithmetic(Ops& ops) {
   TANDEM_OP("renorm_", written(x[0]).renorm_(a.n("p"), a.i("dim"), a.n("maxnorm")));
 }
 
-void activations(Ops& ops) {
+void activations_in_place(Ops& ops) {
   TANDEM_OP("silu_", silu_(written(x[0])));
   TANDEM_OP("mish_", mish_(written(x[0])));
   TANDEM_OP("selu_", selu_(written(x[0])));
@@ -84,7 +84,7 @@ void activations(Ops& ops) {
   TANDEM_OP("threshold_", threshold_(written(x[0]), a.n("threshold"), a.n("value")));
 }
 
-void products(Ops& ops) {
+void products_in_place(Ops& ops) {
   TANDEM_OP("addmm_", written(x[0]).addmm_(x[1], x[2], a.n("beta"), a.n("alpha")));
   TANDEM_OP("addmv_", written(x[0]).addmv_(x[1], x[2], a.n("beta"), a.n("alpha")));
   TANDEM_OP("addr_", written(x[0]).addr_(x[1], x[2], a.n("beta"), a.n("alpha")));
@@ -116,8 +116,8 @@ void indexing(Ops& ops) {
 void add_in_place_ops(Ops& ops) {
   listed(ops);
   arithmetic(ops);
-  activations(ops);
-  products(ops);
+  activations_in_place(ops);
+  products_in_place(ops);
   indexing(ops);
 }
 

@@ -37,7 +37,7 @@ void write_line(int file, uint64_t seed, const char* kind, std::string text) {
   }
   const std::string line = std::to_string(seed) + '\t' + kind + '\t' + text + '\n';
   for (size_t done = 0; done < line.size();) {
-    const ssize_t n = write(file, line.data() + done, line.size() - done);
+    const ssize_t n = ::write(file, line.data() + done, line.size() - done);
     if (n <= 0) _exit(3);
     done += static_cast<size_t>(n);
   }
@@ -46,13 +46,6 @@ void write_line(int file, uint64_t seed, const char* kind, std::string text) {
 constexpr const char* kDidNotEnd = "did not end within the time limit";
 /// Thrown for inputs that are known not to end; they are skipped, because waiting takes too long.
 struct NotTried {};
-
-/// The address space in use, in bytes.
-uint64_t address_space() {
-  uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 /// Describes how the child ended, from the status of waitpid.
 std::string ending_of(int status) {
@@ -76,6 +69,12 @@ std::string last_words(const std::string& text) {
 }  // namespace
 
 uint64_t first_seed() { return number_from("TANDEM_SOAK_SEED", 0); }
+
+uint64_t address_space() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 Inputs::Inputs(uint64_t usual) : seed_(first_seed() - 1), end_(first_seed() + number_from("TANDEM_SOAK_COUNT", usual)) {
   if (const uint64_t seconds = number_from("TANDEM_SOAK_SECONDS", 0)) {

@@ -43,6 +43,9 @@ class Inputs {
 /// TANDEM_SOAK_SEED.
 uint64_t first_seed();
 
+/// Returns the address space in use, in bytes.
+uint64_t address_space();
+
 /// One input that a child process tried, and how it ended. `ending` is empty on success; otherwise the signal,
 /// "did not end ...", or what the child reported.
 struct Outcome {

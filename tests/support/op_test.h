@@ -23,6 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 inline Tensor f64(IntArrayRef sizes) { return randn(sizes, kDouble).requires_grad_(); }
 inline Tensor leaf(IntArrayRef sizes, DType dtype = kFloat) { return randn(sizes).to(dtype).requires_grad_(); }
 inline Tensor classes(std::initializer_list<int64_t> list) { return tensor(std::vector<int64_t>(list)); }
+inline bool share_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
 inline bool is_channels_last(const Tensor& x) { return x.is_contiguous(kChannelsLast) && !x.is_contiguous(); }
 
 /// Checks first and second derivatives against finite differences.

@@ -16,12 +16,12 @@ using indexing::Ellipsis;
 using indexing::None;
 using indexing::Slice;
 using indexing::TensorIndex;
-using V = std::vector<int64_t>;
+using Integers = std::vector<int64_t>;
 
 // [2, 3, 4]: x[i][j][k] = 12 i + 4 j + k.
 Tensor cube() { return arange(24).view({2, 3, 4}); }
 
-V values(const Tensor& x) {
+Integers numbers_of(const Tensor& x) {
   const Tensor dense = x.cpu().contiguous();
   return {dense.const_data_ptr<int64_t>(), dense.const_data_ptr<int64_t>() + dense.numel()};
 }
@@ -30,18 +30,18 @@ V values(const Tensor& x) {
 TEST(Indexing, IntegersSlicesEllipsisAndNone) {
   const Tensor x = cube();
   EXPECT_EQ(x.index({1, 2, 3}).item<int64_t>(), 23);
-  EXPECT_EQ(values(x.index({1, -1})), (V{20, 21, 22, 23}));
-  EXPECT_EQ(values(x.index({0, Slice(1, None), 2})), (V{6, 10}));
-  EXPECT_EQ(values(x.index({Ellipsis, 3})), (V{3, 7, 11, 15, 19, 23}));
-  EXPECT_EQ(values(x.index({1, "...", Slice(None, None, 3)})), (V{12, 15, 16, 19, 20, 23}));
-  EXPECT_EQ(values(x.index({Slice(), 0, Slice(-3, -1)})), (V{1, 2, 13, 14}));
+  EXPECT_EQ(numbers_of(x.index({1, -1})), (Integers{20, 21, 22, 23}));
+  EXPECT_EQ(numbers_of(x.index({0, Slice(1, None), 2})), (Integers{6, 10}));
+  EXPECT_EQ(numbers_of(x.index({Ellipsis, 3})), (Integers{3, 7, 11, 15, 19, 23}));
+  EXPECT_EQ(numbers_of(x.index({1, "...", Slice(None, None, 3)})), (Integers{12, 15, 16, 19, 20, 23}));
+  EXPECT_EQ(numbers_of(x.index({Slice(), 0, Slice(-3, -1)})), (Integers{1, 2, 13, 14}));
   EXPECT_EQ(Dims(x.index({None, 0, Ellipsis, None}).sizes()), (Dims{1, 3, 4, 1}));
   EXPECT_EQ(Dims(x.index({Slice(), None, 1}).sizes()), (Dims{2, 1, 4}));
   EXPECT_EQ(Dims(x.index({0, Ellipsis, Slice(5, None)}).sizes()), (Dims{3, 0}));
   EXPECT_EQ(Dims(x.index({0, 1, 2, Ellipsis}).sizes()), Dims{});
-  EXPECT_EQ(values(x.index({tensor(1), 0, Slice(0, 2)})), (V{12, 13}));
-  EXPECT_EQ(values(x.index(std::vector<TensorIndex>{0, 0})), (V{0, 1, 2, 3}));
-  EXPECT_EQ(values(x[1][0]), (V{12, 13, 14, 15}));
+  EXPECT_EQ(numbers_of(x.index({tensor(1), 0, Slice(0, 2)})), (Integers{12, 13}));
+  EXPECT_EQ(numbers_of(x.index(std::vector<TensorIndex>{0, 0})), (Integers{0, 1, 2, 3}));
+  EXPECT_EQ(numbers_of(x[1][0]), (Integers{12, 13, 14, 15}));
   EXPECT_EQ(x[-1][-1][-1].item<int64_t>(), 23);
 }
 
@@ -60,30 +60,30 @@ TEST(Indexing, WritesBroadcast) {
   const uint64_t version = x._version();
   x.index_put_({0, Slice(0, 2), 1}, tensor({100, 200}));
   EXPECT_GT(x._version(), version);
-  EXPECT_EQ(values(x.index({0, Slice(), 1})), (V{100, 200, 9}));
+  EXPECT_EQ(numbers_of(x.index({0, Slice(), 1})), (Integers{100, 200, 9}));
   x.index_put_({1}, 7);
-  EXPECT_EQ(values(x[1]), V(12, 7));
+  EXPECT_EQ(numbers_of(x[1]), Integers(12, 7));
   x.index_put_({1, Slice(), Slice(None, None, 2)}, tensor({{1, 2}}));
-  EXPECT_EQ(values(x.index({1, Slice(), 2})), (V{2, 2, 2}));
+  EXPECT_EQ(numbers_of(x.index({1, Slice(), 2})), (Integers{2, 2, 2}));
   x.index_put_({0, 0, Slice(0, 2)}, tensor({{{5, 6}}}));  // leading sizes of 1 are dropped
-  EXPECT_EQ(values(x.index({0, 0})), (V{5, 6, 2, 3}));
+  EXPECT_EQ(numbers_of(x.index({0, 0})), (Integers{5, 6, 2, 3}));
   x.index_put_({"..."}, 0);
-  EXPECT_EQ(values(x), V(24, 0));
+  EXPECT_EQ(numbers_of(x), Integers(24, 0));
   x.index_put_({Slice()}, tensor({2.75, 2.75, 2.75, 2.75}));  // converts
-  EXPECT_EQ(values(x), V(24, 2));
+  EXPECT_EQ(numbers_of(x), Integers(24, 2));
 }
 
 // Cases compare with PyTorch in tests/cases/advanced_index.cpp.
 TEST(Indexing, TensorsAndMasksSelectCopies) {
   const Tensor x = cube(), rows = tensor({1, 0, -1});
-  EXPECT_EQ(values(x.index({rows, 0, 0})), (V{12, 0, 12}));
-  EXPECT_EQ(values(x.index({rows, Ellipsis, 1}).select(1, 2)), (V{21, 9, 21}));
-  EXPECT_EQ(values(x.index({x.gt(20)})), (V{21, 22, 23}));
-  EXPECT_EQ(values(x.index({tensor({false, true}), 0})), (V{12, 13, 14, 15}));
+  EXPECT_EQ(numbers_of(x.index({rows, 0, 0})), (Integers{12, 0, 12}));
+  EXPECT_EQ(numbers_of(x.index({rows, Ellipsis, 1}).select(1, 2)), (Integers{21, 9, 21}));
+  EXPECT_EQ(numbers_of(x.index({x.gt(20)})), (Integers{21, 22, 23}));
+  EXPECT_EQ(numbers_of(x.index({tensor({false, true}), 0})), (Integers{12, 13, 14, 15}));
   EXPECT_EQ(Dims(x.index({true, 0}).sizes()), (Dims{1, 3, 4}));
   EXPECT_EQ(Dims(x.index({rows, None, Slice(0, 2)}).sizes()), (Dims{3, 1, 2, 4}));
-  EXPECT_EQ(values(x.index(std::vector<std::optional<Tensor>>{std::nullopt, rows}).select(0, 0).select(1, 0)),
-            (V{4, 0, 8}));
+  EXPECT_EQ(numbers_of(x.index(std::vector<std::optional<Tensor>>{std::nullopt, rows}).select(0, 0).select(1, 0)),
+            (Integers{4, 0, 8}));
   x.index({rows}).fill_(-1);
   EXPECT_EQ(x.min().item<int64_t>(), 0);
 }
@@ -94,26 +94,26 @@ TEST(Indexing, WritesWithTensorsAndMasks) {
   EXPECT_EQ(x.sum().item<int64_t>(), 6);
   x.index_put_({rows, 0, Slice(0, 2)},
                tensor({{{1, 2}, {3, 4}}}));  // the last one wins; leading sizes of 1 are dropped
-  EXPECT_EQ(values(x.index({1, 0})), (V{3, 4, 0, 0}));
+  EXPECT_EQ(numbers_of(x.index({1, 0})), (Integers{3, 4, 0, 0}));
   x.index_put_({rows, 0, 0}, 5, true);
-  EXPECT_EQ(values(x.index({1, 0})), (V{13, 4, 0, 0}));
+  EXPECT_EQ(numbers_of(x.index({1, 0})), (Integers{13, 4, 0, 0}));
   x.index_put_({1, 0}, 1, true);
-  EXPECT_EQ(values(x.index({1, 0})), (V{14, 5, 1, 1}));
+  EXPECT_EQ(numbers_of(x.index({1, 0})), (Integers{14, 5, 1, 1}));
   x.index_put_(std::vector<std::optional<Tensor>>{rows}, tensor({7}), true);
-  EXPECT_EQ(values(x.index({1, 0})), (V{28, 19, 15, 15}));
+  EXPECT_EQ(numbers_of(x.index({1, 0})), (Integers{28, 19, 15, 15}));
 }
 
 TEST(Indexing, ReadsOperandsBeforeItWrites) {
   const Tensor x = arange(4);
   x.index_put_({tensor({1, 2, 3})}, x.slice(0, 0, 3));
-  EXPECT_EQ(values(x), (V{0, 0, 1, 2}));
+  EXPECT_EQ(numbers_of(x), (Integers{0, 0, 1, 2}));
   x.scatter_(0, x, x.add(5));  // an index in self's memory
-  EXPECT_EQ(values(x), (V{5, 6, 7, 2}));
+  EXPECT_EQ(numbers_of(x), (Integers{5, 6, 7, 2}));
   const Tensor y = arange(4);
   y.index_copy_(0, tensor({3, 2, 1, 0}), y);
-  EXPECT_EQ(values(y), (V{3, 2, 1, 0}));
+  EXPECT_EQ(numbers_of(y), (Integers{3, 2, 1, 0}));
   y.masked_fill_(y.gt(1), y[3]);
-  EXPECT_EQ(values(y), (V{0, 0, 1, 0}));
+  EXPECT_EQ(numbers_of(y), (Integers{0, 0, 1, 0}));
 }
 
 TEST(Indexing, SumsOf16BitGradientsAreHeldInF32) {

@@ -159,8 +159,8 @@ TEST(Fp8Autocast, AnotherHistoryLengthKeepsTheScales) {
   EXPECT_EQ(state_of(w).sizes(), IntArrayRef({3, 3}));
 }
 
-struct Net : nn::Module {
-  Net() : a(32, 16), b(16, 4) {
+struct TwoLayers : nn::Module {
+  TwoLayers() : a(32, 16), b(16, 4) {
     register_module("a", a);
     register_module("b", b);
   }
@@ -169,7 +169,7 @@ struct Net : nn::Module {
 };
 
 /// One step of training; returns the loss.
-float step(Net& net, optim::SGD& optimizer, const Fp8Recipe& recipe, int64_t number) {
+float step(TwoLayers& net, optim::SGD& optimizer, const Fp8Recipe& recipe, int64_t number) {
   optimizer.zero_grad();
   Tensor loss;
   {
@@ -184,13 +184,13 @@ float step(Net& net, optim::SGD& optimizer, const Fp8Recipe& recipe, int64_t num
 TEST(Fp8Autocast, SavedAndLoadedRunsContinueBitForBit) {
   const auto recipe = DelayedScaling().amax_history_len(4);
   manual_seed(5);
-  Net net, resumed;
+  TwoLayers net, resumed;
   optim::SGD optimizer(net.parameters(), optim::SGDOptions(1e-3));
   for (int k = 0; k < 6; ++k) step(net, optimizer, recipe, k);
   std::stringstream file;
   save(net, file);
   load(resumed, file);
-  const auto finish = [&](Net& run, optim::SGD& by) {
+  const auto finish = [&](TwoLayers& run, optim::SGD& by) {
     std::vector<std::vector<float>> seen;
     for (int k = 6; k < 12; ++k) {
       seen.push_back({step(run, by, recipe, k)});
@@ -205,7 +205,7 @@ TEST(Fp8Autocast, SavedAndLoadedRunsContinueBitForBit) {
 }
 
 TEST(Fp8Autocast, StateDictsNameTheStates) {
-  Net net;
+  TwoLayers net;
   EXPECT_FALSE(net.state_dict().contains("a.weight._fp8"));
   optim::SGD optimizer(net.parameters(), optim::SGDOptions(1e-3));
   step(net, optimizer, DelayedScaling().amax_history_len(4), 1);
@@ -215,7 +215,7 @@ TEST(Fp8Autocast, StateDictsNameTheStates) {
   EXPECT_TRUE(state.contains("b.weight._fp8_noted"));
   StateDict bad = state;
   bad["a.weight._fp8"] = zeros({2, 5});
-  Net other;
+  TwoLayers other;
   const std::vector<float> before = values_of(other.a->weight);
   EXPECT_THROWS(other.load_state_dict(bad), StateError, "'a.weight._fp8' is [2, 5] f32", "[3, 1 + history length]");
   EXPECT_EQ(values_of(other.a->weight), before);
@@ -340,19 +340,19 @@ TEST(Fp8Autocast, EvaluationLeavesTheLengthOfHistories) {
 
 TEST(Fp8Autocast, LoadingReplacesPendingGradients) {
   const auto recipe = DelayedScaling().amax_history_len(2);
-  Net saved, live, fresh;
+  TwoLayers saved, live, fresh;
   optim::SGD a(saved.parameters(), optim::SGDOptions(1e-3)), b(live.parameters(), optim::SGDOptions(1e-3));
   for (int k = 0; k < 3; ++k) step(saved, a, recipe, k);
   std::stringstream file;
   save(saved, file);
   for (int k = 3; k < 5; ++k) step(live, b, recipe, k);
   const void* const memory = state_of(live.a->weight).const_data_ptr<float>();
-  for (Net* net : {&live, &fresh}) {
+  for (TwoLayers* net : {&live, &fresh}) {
     file.seekg(0);
     load(*net, file);
   }
   EXPECT_EQ(state_of(live.a->weight).const_data_ptr<float>(), memory);  // which graphs use
-  const auto after = [&](Net& net) {
+  const auto after = [&](TwoLayers& net) {
     const Fp8AutocastGuard fp8(device_type(), recipe);
     net.forward(input(1));
     return values_of(state_of(net.a->weight));
@@ -385,7 +385,7 @@ TEST(Fp8Autocast, AnExceptionLeavesTheScales) {
 }
 
 TEST(Fp8Autocast, ExcludedWeightsComputeInBf16) {
-  Net net;
+  TwoLayers net;
   const Tensor x = input(1);
   const auto run = [&] {
     const Fp8AutocastGuard fp8(device_type(), Float8CurrentScaling());
@@ -427,7 +427,7 @@ TEST(Fp8Autocast, ExcludesModulesWhoseWeightsAreTied) {
 }
 
 TEST(Fp8Autocast, ModulesWithADTypePolicyAreLeftOut) {
-  Net net;
+  TwoLayers net;
   const Tensor x = input(1);
   const auto run = [&] {
     const Fp8AutocastGuard fp8(device_type(), Float8CurrentScaling());
@@ -442,7 +442,7 @@ TEST(Fp8Autocast, ModulesWithADTypePolicyAreLeftOut) {
 }
 
 TEST(Fp8Autocast, GradScalerSkipsStepsWithNonFiniteGradients) {
-  Net net;
+  TwoLayers net;
   optim::SGD optimizer(net.parameters(), optim::SGDOptions(1e-3));
   GradScaler scaler(GradScalerOptions().init_scale(4));
   const std::vector<float> before = values_of(net.a->weight);

@@ -22,7 +22,7 @@ constexpr float kMost = std::numeric_limits<float>::max();
 using Values = std::vector<float>;
 using testing::DelayedModel;
 
-Values values_of(const Tensor& x) {
+Values numbers_of(const Tensor& x) {
   const Tensor host = x.to(kFloat).contiguous().to(kCPU);
   return {host.data_ptr<float>(), host.data_ptr<float>() + host.numel()};
 }
@@ -67,11 +67,11 @@ TEST(DelayedScaling, EqualsAPlainModel) {
         const size_t i = random() % 3;
         const float x = random_magnitude(random);
         const Fp8Tensor y = scales.quantize(tensor({x, -0.5f * x}), static_cast<int64_t>(i));
-        ASSERT_TRUE(same(values_of(y.codes),
+        ASSERT_TRUE(same(numbers_of(y.codes),
                          {rounded(dtypes[i], x * models[i].scale), rounded(dtypes[i], -0.5f * x * models[i].scale)}));
         models[i].note(std::fabs(x));
         const bool finite = std::isfinite(models[i].history[0]);
-        ASSERT_TRUE(same(values_of(y.scales.inverse), {finite ? 1 / models[i].scale : kNan}));
+        ASSERT_TRUE(same(numbers_of(y.scales.inverse), {finite ? 1 / models[i].scale : kNan}));
         if (random() % 2 == 0) {
           const bool forward = random() % 2 == 0;  // the rows of inputs and weights, or that of gradients
           const size_t first = forward ? 0 : 2, count = forward ? 2 : 1;
@@ -83,7 +83,7 @@ TEST(DelayedScaling, EqualsAPlainModel) {
           const Values own = m.state();
           all.insert(all.end(), own.begin(), own.end());
         }
-        ASSERT_TRUE(same(values_of(scales.state()), all)) << step;
+        ASSERT_TRUE(same(numbers_of(scales.state()), all)) << step;
       }
     }
   }
@@ -136,13 +136,13 @@ TEST(Float8CurrentScaling, EqualsAPlainModel) {
       for (const DType t : {kFloat8_e4m3fn, kFloat8_e5m2}) {
         for (const Tensor& x : {spread_numbers({40, 30}, 1), zeros({3}), tensor({1e-30f, 0.5f}), tensor({1e-45f}),
                                 tensor({kInf, 1.0f}), tensor({kNan, 1.0f}), full({}, 3.0), ones({0, 2})}) {
-          const Values values = values_of(x);
+          const Values values = numbers_of(x);
           const auto [scale, inverse] = scale_of(amax_of(values), t, power_of_2, static_cast<float>(epsilon));
           const Fp8Tensor y = quantize(x, t, recipe);
           Values want;
           for (const float v : values) want.push_back(rounded(t, v * scale));
-          EXPECT_TRUE(same(values_of(y.codes), want)) << scale;
-          EXPECT_TRUE(same(values_of(y.scales.inverse), {inverse})) << scale;
+          EXPECT_TRUE(same(numbers_of(y.codes), want)) << scale;
+          EXPECT_TRUE(same(numbers_of(y.scales.inverse), {inverse})) << scale;
         }
       }
     }
@@ -153,8 +153,8 @@ TEST(Float8CurrentScaling, EqualsAPlainModel) {
 template <class Scale>
 void expect_blocks(const Fp8Tensor& y, const Tensor& x, int64_t rows, int64_t columns, DType t, const Scale& scale) {
   const int64_t height = x.size(-2), width = x.size(-1), matrices = x.numel() / (height * width);
-  const Values values = values_of(x), codes = values_of(y.codes), inverse = values_of(y.scales.inverse);
-  const Values back = values_of(y.dequantize());
+  const Values values = numbers_of(x), codes = numbers_of(y.codes), inverse = numbers_of(y.scales.inverse);
+  const Values back = numbers_of(y.dequantize());
   ASSERT_EQ(y.codes.dtype(), t);
   ASSERT_EQ(y.codes.sizes(), x.sizes());
   size_t block = 0;
@@ -237,7 +237,7 @@ TEST(DelayedScaling, UpdatesManyRows) {
   scales.update(1, 9);
   Values want{1};
   for (int i = 1; i < 10; ++i) want.push_back(57344.0f / static_cast<float>(1 + i));
-  EXPECT_TRUE(same(values_of(scales.state().select(1, 0)), want));
+  EXPECT_TRUE(same(numbers_of(scales.state().select(1, 0)), want));
 }
 
 TEST(Fp8Recipes, HaveNamesAndTexts) {
