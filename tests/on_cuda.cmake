@@ -56,7 +56,9 @@ add_library(tandem_emulated_device OBJECT ${emulated_host} ${emulated_kernels} c
 target_compile_definitions(tandem_emulated_device PRIVATE TANDEM_LEAST_ARCHITECTURE=75)
 target_compile_options(tandem_emulated_device PRIVATE -O2)
 target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support)
-tandem_test(cuda_emulated SOURCES cuda_device/*_test.cpp cuda_emulated/*_test.cpp cuda_emulated/device/*_test.cpp)
+tandem_test(cuda_emulated SOURCES cuda_device/*_test.cpp cuda_emulated/emulator_test.cpp
+                                  cuda_emulated/device/*_test.cpp)
+target_sources(tandem_cuda_emulated_test PRIVATE cuda_emulated/separable_fma_test.cpp)
 target_link_libraries(tandem_cuda_emulated_test PRIVATE tandem_emulated_device)
 set_source_files_properties(cuda_emulated/separable_fma_test.cpp PROPERTIES COMPILE_OPTIONS "${fused}"
                                                                             SKIP_PRECOMPILE_HEADERS ON)
