@@ -27,6 +27,7 @@ if(NOT TANDEM_SANITIZE)
   if(CLI11_FOUND)
     add_executable(tandem_dist_trainer dist/faults/trainer.cpp)
     set_target_properties(tandem_dist_trainer PROPERTIES OUTPUT_NAME dist_trainer CXX_EXTENSIONS OFF)
+    target_compile_options(tandem_dist_trainer PRIVATE ${TANDEM_TEST_OPTIONS})
     target_link_libraries(tandem_dist_trainer PRIVATE tandem::tandem tandem_options CLI11::CLI11)
     add_test(NAME dist_faults
              COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/dist/faults/faults_test.py" --mpiexec
