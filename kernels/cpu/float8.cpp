@@ -78,16 +78,20 @@ void cast(const Float8CastCall& call) {
       out.commit(tile, y);
     };
   });
-  if (!call.amax.defined()) return;
-  // Other threads may have found the largest magnitudes of other tensors.
-  const std::atomic_ref<float> amax(*call.amax.raw<float>());
-  float now = amax.load(std::memory_order_relaxed);
-  while (std::bit_cast<uint32_t>(now) < largest.value() &&
-         !amax.compare_exchange_weak(now, std::bit_cast<float>(largest.value()), std::memory_order_relaxed)) {
-  }
+  if (call.amax.defined()) raise_amax(call.amax, std::bit_cast<float>(largest.value()));
 }
 
 }  // namespace
+
+float raise_amax(const Tensor& amax, float magnitude) {
+  // Other threads may have found the largest magnitudes of other tensors.
+  const std::atomic_ref<float> shared(*amax.raw<float>());
+  float now = shared.load(std::memory_order_relaxed);
+  while (std::bit_cast<uint32_t>(now) < std::bit_cast<uint32_t>(magnitude)) {
+    if (shared.compare_exchange_weak(now, magnitude, std::memory_order_relaxed)) return magnitude;
+  }
+  return now;
+}
 
 float largest_magnitude(const Tensor& x) {
   SharedMaximum largest(0);

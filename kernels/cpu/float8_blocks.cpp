@@ -80,22 +80,42 @@ constexpr float largest_of() {
   return Format::widen(Format::kLargest);
 }
 
-/// One scale for the whole tensor.
-void quantize_whole(const Float8QuantizeCall& call, const BlockRule& rule) {
+Float8CastCall cast_of(const Float8QuantizeCall& call, const Tensor& scale) {
   Float8CastCall cast;
   cast.y = call.codes;
   cast.x = call.x;
-  cast.scale = empty({1}, TensorOptions(kFloat).device(kCPU));
-  *cast.scale.raw<float>() = rule.scale(largest_magnitude(call.x), 0);
+  cast.scale = scale;
+  return cast;
+}
+
+/// One scale for the whole tensor, from its largest magnitude.
+void quantize_whole(const Float8QuantizeCall& call, const BlockRule& rule, float amax) {
+  const Tensor scale = empty({1}, TensorOptions(kFloat).device(kCPU));
+  *scale.raw<float>() = rule.scale(amax, 0);
+  cast_float8(cast_of(call, scale));
+}
+
+/// With the call's scale, or with one from the largest magnitude if that does not fit.
+void quantize_scaled(const Float8QuantizeCall& call, const BlockRule& rule, float largest) {
+  Float8CastCall cast = cast_of(call, call.scale);
+  cast.amax = zeros({1}, TensorOptions(kFloat).device(kCPU));
   cast_float8(cast);
+  const float scale = *call.scale.raw<float>(), amax = *cast.amax.raw<float>();
+  float& inverse = *call.scales.inverse.raw<float>();
+  inverse = 1 / scale;
+  if (!math::float8_scale_fits(scale, amax, largest)) quantize_whole(call, rule, amax);
+  const float noted = call.noted.defined() ? raise_amax(call.noted, amax) : amax;
+  if (!math::is_finite_magnitude(noted)) inverse = math::bits_as<float>(0x7fc00000u);
 }
 
 }  // namespace
 
 void quantize_float8(const Float8QuantizeCall& call) {
   const bool e4m3fn = call.codes.dtype() == kFloat8_e4m3fn;
-  const BlockRule rule(call, e4m3fn ? largest_of<tandem::detail::E4m3fn>() : largest_of<tandem::detail::E5m2>());
-  if (call.scales.rows == 0) return quantize_whole(call, rule);
+  const float most = e4m3fn ? largest_of<tandem::detail::E4m3fn>() : largest_of<tandem::detail::E5m2>();
+  const BlockRule rule(call, most);
+  if (call.scale.defined()) return quantize_scaled(call, rule, most);
+  if (call.scales.rows == 0) return quantize_whole(call, rule, largest_magnitude(call.x));
   const ScaleBlocks blocks(call.x, call.scales);
   const Float8Table& table = float8_table();
   const Float8Casts& casts = e4m3fn ? table.e4m3fn : table.e5m2;

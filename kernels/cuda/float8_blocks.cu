@@ -132,6 +132,37 @@ __global__ void set_scale(const QuantizePlan __grid_constant__ plan, const uint3
   *scale = scale_of<Format>(plan, *amax, 0, true);
 }
 
+// A scale that the call brings: all numbers are rounded with it, and again if it does not fit.
+
+struct ScaledPlan {
+  const float* scale;
+  const uint32_t* amax;
+  uint32_t* noted;  ///< null if not wanted
+  float* own;       ///< the scale with which to round again; 0: not needed
+};
+
+template <class Format>
+__global__ void choose_scale(const QuantizePlan __grid_constant__ plan, const ScaledPlan __grid_constant__ scaled) {
+  const float given = *scaled.scale, amax = math::bits_as<float>(*scaled.amax);
+  float* const inverse = static_cast<float*>(plan.inverse);
+  *inverse = 1 / given;
+  const bool fits = math::float8_scale_fits(given, amax, Format::widen(Format::kLargest));
+  *scaled.own = fits ? 0.0f : scale_of<Format>(plan, *scaled.amax, 0, true);
+  const uint32_t noted = scaled.noted ? larger(atomicMax(scaled.noted, *scaled.amax), *scaled.amax) : *scaled.amax;
+  if (!math::is_finite_magnitude(math::bits_as<float>(noted))) *inverse = math::bits_as<float>(0x7fc00000u);
+}
+
+template <class Format>
+__global__ void __launch_bounds__(kThreads)
+    round_again(const QuantizePlan __grid_constant__ plan, int64_t numel, const float* own) {
+  const float scale = *own;
+  if (scale == 0) return;
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < numel; i += step) {
+    round_at<Format>(plan, i, scale);
+  }
+}
+
 struct DequantizePlan {
   Blocks blocks;
   int64_t numel;
@@ -232,13 +263,28 @@ void quantize_float8(const Float8QuantizeCall& call) {
     const Tensor amax = empty({1}, f32), scale = empty({1}, f32);
     fill(amax, 0);
     uint32_t* const bits = static_cast<uint32_t*>(amax.raw_bytes());
-    if (call.x.numel() > 0) launch(find_amax, grid_stride(call.x.numel(), 4), plan, call.x.numel(), bits);
-    visit_format(call.codes.dtype(), [&]<class Format>(Format) {
-      launch(set_scale<Format>, Launch{dim3(1), dim3(1), 0}, plan, bits, scale.raw<float>());
-    });
+    const Launch one{dim3(1), dim3(1), 0};
+    const int64_t numel = call.x.numel();
     Float8CastCall cast;
     cast.y = call.codes;
     cast.x = call.x;
+    if (call.scale.defined()) {
+      cast.scale = call.scale;
+      cast.amax = amax;
+      cast_float8(cast);
+      const ScaledPlan scaled{.scale = call.scale.raw<float>(),
+                              .amax = bits,
+                              .noted = call.noted.defined() ? static_cast<uint32_t*>(call.noted.raw_bytes()) : nullptr,
+                              .own = scale.raw<float>()};
+      visit_format(call.codes.dtype(), [&]<class Format>(Format) {
+        launch(choose_scale<Format>, one, plan, scaled);
+        if (numel > 0) launch(round_again<Format>, grid_stride(numel), plan, numel, scaled.own);
+      });
+      return;
+    }
+    if (numel > 0) launch(find_amax, grid_stride(numel, 4), plan, numel, bits);
+    visit_format(call.codes.dtype(),
+                 [&]<class Format>(Format) { launch(set_scale<Format>, one, plan, bits, scale.raw<float>()); });
     cast.scale = scale;
     return cast_float8(cast);
   }

@@ -42,6 +42,15 @@ TANDEM_MATH uint8_t float8_block_exponent(float amax, float largest) {
   return static_cast<uint8_t>(above > 254 ? 254 : above);
 }
 
+/// Whether a scale suits numbers up to `amax`: it brings them to at most half a step beyond the largest code, where
+/// nothing saturates, and to no less than 1/256 of that, so that numbers far below `amax` keep their digits. Any finite
+/// scale suits an amax of 0, inf or NaN.
+TANDEM_MATH bool float8_scale_fits(float scale, float amax, float largest) {
+  if (amax == 0 || !is_finite_magnitude(amax)) return is_finite_magnitude(scale);
+  const float most = amax * scale;
+  return most >= largest * 0x1p-8f && most <= largest * 1.03125f;
+}
+
 /// The scale of the next iteration of delayed scaling: (largest / amax) factor, at most the largest f32; the present
 /// one if amax is 0, inf or NaN.
 TANDEM_MATH float next_delayed_scale(float present, float amax, float largest, float factor) {

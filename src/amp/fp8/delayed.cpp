@@ -53,14 +53,6 @@ void check_no_capture(const Tensor& x) {
 
 }  // namespace
 
-Fp8Tensor quantize_delayed(const Tensor& x, DType dtype, const Tensor& scale, const Tensor& amax) {
-  const Tensor largest = amax.defined() ? amax : zeros({1}, scale.options());
-  const auto options = Float8CastOptions().overflow(Float8Overflow::saturate).scale(scale).amax(largest);
-  const Tensor codes = cast_float8(x, dtype, options);
-  // 0 largest is 0, or NaN if that is not finite.
-  return {codes, {.inverse = add(reciprocal(scale), largest, 0)}};
-}
-
 DelayedScalesCall delayed_update(const DelayedScaling& recipe, std::vector<Tensor> states, int64_t first,
                                  const std::vector<DType>& dtypes) {
   DelayedScalesCall call{.states = std::move(states),

@@ -15,8 +15,9 @@
 
 namespace tandem::amp::detail {
 
-/// Rounds x with a scale, f32 [1]. `amax`, if defined, becomes the larger of itself and max |x|. If that, or x, has an
-/// inf or NaN, the inverse scale is NaN.
+/// Rounds x with a scale, f32 [1], or with one from its own largest magnitude if that does not fit x
+/// (math::float8_scale_fits). `amax`, if defined, becomes the larger of itself and max |x|. If that, or x, has an inf
+/// or NaN, the inverse scale is NaN.
 Fp8Tensor quantize_delayed(const Tensor& x, DType dtype, const Tensor& scale, const Tensor& amax);
 
 /// The update of rows [first, first + dtypes.size()) of these states.

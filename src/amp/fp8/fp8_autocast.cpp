@@ -24,12 +24,14 @@ Thread& this_thread() {
   return tandem::detail::of_thread([] { return Thread(); });
 }
 
-std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<distributed::ProcessGroup>& group) {
+std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<distributed::ProcessGroup>& group,
+                                                        bool calibrating) {
   Thread& thread = this_thread();
   const std::string failure = std::exchange(thread.failure, "");
   TANDEM_CHECK(failure.empty(), StateError, "the end of an earlier region of float8 failed: {}", failure);
   // A region in a backward pass recomputes: its numbers were noted before.
-  const bool notes = GradMode::is_enabled() && !thread_state().inference_mode && !autograd::is_running_backward();
+  const bool records = GradMode::is_enabled() && !thread_state().inference_mode;
+  const bool notes = (records || calibrating) && !autograd::is_running_backward();
   if (!thread.gradients) thread.gradients = std::make_shared<detail::DelayedUpdates>();
   if (notes) thread.gradients->run({Fp8Role::gradient}, group);
   return std::make_shared<detail::DelayedIteration>(thread.gradients, group, notes);
@@ -38,18 +40,19 @@ std::shared_ptr<detail::DelayedIteration> new_iteration(const std::shared_ptr<di
 }  // namespace
 
 Fp8AutocastGuard::Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe, bool enabled,
-                                   const std::shared_ptr<distributed::ProcessGroup>& group)
+                                   const std::shared_ptr<distributed::ProcessGroup>& group, bool calibrating)
     : autocast_(type, kBFloat16), exceptions_(std::uncaught_exceptions()) {
-  if (!enabled || !is_autocast_enabled(type)) return;
+  if (!(enabled || calibrating) || !is_autocast_enabled(type)) return;
   const OpScope op("Fp8AutocastGuard");
   detail::check_recipe(recipe);
   ThreadState& state = thread_state();
   auto iteration = std::dynamic_pointer_cast<detail::DelayedIteration>(state.products_scope);
   // A thread may still have the context of a region that has ended. In a backward pass it recomputes that region.
   const bool outermost = !iteration || (!iteration->is_open() && !autograd::is_running_backward());
-  if (outermost) iteration = new_iteration(group);
+  if (outermost) iteration = new_iteration(group, calibrating);
   if (const auto* r = std::get_if<DelayedScaling>(&recipe)) iteration->check(*r);
-  state.weight_products[static_cast<int>(type)] = std::make_shared<detail::Fp8Products>(type, recipe, iteration);
+  state.weight_products[static_cast<int>(type)] =
+      std::make_shared<detail::Fp8Products>(type, recipe, iteration, !enabled);
   if (!outermost) return;
   around_ = std::exchange(state.products_scope, iteration);
   outermost_ = std::move(iteration);
@@ -68,8 +71,9 @@ Fp8AutocastGuard::~Fp8AutocastGuard() {
 }
 
 bool is_fp8_enabled(DeviceType type) {
-  const auto& products = thread_state().weight_products[static_cast<int>(type)];
-  return products && is_autocast_enabled(type) && dynamic_cast<const detail::Fp8Products*>(products.get());
+  const auto* const products =
+      dynamic_cast<const detail::Fp8Products*>(thread_state().weight_products[static_cast<int>(type)].get());
+  return products && !products->calibrates() && is_autocast_enabled(type);
 }
 
 void exclude_from_fp8(const nn::Module& module) {

@@ -20,8 +20,8 @@ struct Unrecorded {
 };
 
 /// Rounds x with the kernel for one scale or for blocks, which computes in f32.
-Fp8Tensor run(const Tensor& x, DType dtype, const Float8Scales& scales, double least_amax) {
-  Float8QuantizeCall call;
+Fp8Tensor run(const Tensor& x, DType dtype, const Float8Scales& scales, double least_amax,
+              Float8QuantizeCall call = {}) {
   call.x = (x.dtype() == kDouble ? x.to(kFloat) : x).contiguous();
   call.codes = empty(x.sizes(), x.options().dtype(dtype));
   call.scales = scales;
@@ -78,7 +78,8 @@ void DelayedScales::check_rows(int64_t first, int64_t count) const {
 Fp8Tensor DelayedScales::quantize(const Tensor& x, int64_t i) const {
   const OpScope op("DelayedScales::quantize");
   check_rows(i, 1);
-  const Unrecorded modes;
+  checks::floating("x", x);
+  const NoGradGuard no_grad;
   const Tensor row = state_.select(0, i);
   return detail::quantize_delayed(x, dtypes_[static_cast<size_t>(i)], row.slice(0, 0, 1), row.slice(0, 1, 2));
 }
@@ -89,6 +90,16 @@ void DelayedScales::update(int64_t first, int64_t count) const {
   const auto begin = dtypes_.begin() + first;
   backend(state_).update_delayed_scales(detail::delayed_update(recipe_, {state_}, first, {begin, begin + count}));
   state_.impl().storage->bump_version();
+}
+
+Fp8Tensor detail::quantize_delayed(const Tensor& x, DType dtype, const Tensor& scale, const Tensor& amax) {
+  const Unrecorded modes;
+  Float8QuantizeCall call;
+  call.scale = scale;
+  call.noted = amax;
+  const Fp8Tensor y = run(x, dtype, {.inverse = empty({1}, scale.options())}, 0, call);
+  if (amax.defined()) amax.impl().storage->bump_version();
+  return y;
 }
 
 Fp8Tensor quantize(const Tensor& x, DType dtype, const Float8CurrentScaling& recipe) {

@@ -53,8 +53,9 @@ Tensor multiply(const Fp8Tensor& a, const Fp8Tensor& b, DType dtype, const Tenso
 
 }  // namespace
 
-Fp8Products::Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration)
-    : type_(type), recipe_(recipe), iteration_(std::move(iteration)) {
+Fp8Products::Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration,
+                         bool calibrates)
+    : type_(type), recipe_(recipe), iteration_(std::move(iteration)), calibrates_(calibrates) {
   for (const SumOver over : {SumOver::rows, SumOver::columns}) {
     const bool by_rows = over == SumOver::rows && !rounds_once(recipe_, Fp8Role::weight);
     names_[static_cast<size_t>(over)] = fmt::format("{}{}", to_string(recipe_), by_rows ? ", by rows" : "");
@@ -72,10 +73,24 @@ bool Fp8Products::takes(const WeightProduct& p) const {
     return false;
   }
   const Weight kept = find_weight_float8(p.weight);
-  return !kept || !kept->excluded;
+  if (kept && kept->excluded) return false;
+  if (calibrates_) calibrate(p);
+  return !calibrates_;
 }
 
-std::string Fp8Products::text() const { return fmt::format("in float8, {}", to_string(recipe_)); }
+void Fp8Products::calibrate(const WeightProduct& p) const {
+  const auto* const delayed = std::get_if<DelayedScaling>(&recipe_);
+  if (!delayed) return;
+  const NoGradGuard no_grad;
+  const autograd::ObserversOff no_observers;
+  const Weight kept = iteration_->begin(p.weight, *delayed);
+  rounded(p.x, Fp8Role::input, SumOver::columns, kept);
+  quantized_weight(p.weight, SumOver::columns, kept);
+}
+
+std::string Fp8Products::text() const {
+  return fmt::format("{}, {}", calibrates_ ? "not in float8, but seen by its recipe" : "in float8", to_string(recipe_));
+}
 
 Tensor Fp8Products::compute(const WeightProduct& product) const {
   const OpScope op(product.op);

@@ -14,7 +14,9 @@ enum class SumOver : uint8_t { rows, columns };
 
 class Fp8Products final : public WeightProducts, public std::enable_shared_from_this<Fp8Products> {
  public:
-  Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration);
+  /// `calibrates`: takes no product, but notes the magnitudes of its operands.
+  Fp8Products(DeviceType type, const Fp8Recipe& recipe, std::shared_ptr<DelayedIteration> iteration, bool calibrates);
+  bool calibrates() const { return calibrates_; }
   bool takes(const WeightProduct& product) const override;
   Tensor compute(const WeightProduct& product) const override;
   std::string text() const override;
@@ -24,6 +26,8 @@ class Fp8Products final : public WeightProducts, public std::enable_shared_from_
   Fp8Tensor rounded(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
   /// The same, shown to observers.
   Fp8Tensor quantized(const Tensor& x, Fp8Role role, SumOver over, const Weight& kept) const;
+  /// Notes the magnitudes of the operands of a product that the op computes.
+  void calibrate(const WeightProduct& product) const;
   Fp8Tensor quantized_weight(const Tensor& weight, SumOver over, const Weight& kept) const;
   /// A rounded tensor from its two parts.
   Fp8Tensor assembled(const Tensor& codes, const Tensor& inverse, Fp8Role role, SumOver over) const;
@@ -33,6 +37,7 @@ class Fp8Products final : public WeightProducts, public std::enable_shared_from_
   DeviceType type_;
   Fp8Recipe recipe_;
   std::shared_ptr<DelayedIteration> iteration_;
+  bool calibrates_;
   std::string names_[2];  ///< of rounded weights in the cast cache, by SumOver
 };
 

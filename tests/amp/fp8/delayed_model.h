@@ -17,6 +17,13 @@ struct DelayedModel {
   void note(float magnitude) {
     if (std::isnan(magnitude) || magnitude > history[0]) history[0] = magnitude;
   }
+  /// The scale with which numbers up to `magnitude` are rounded. Not in TransformerEngine, where it is always `scale`.
+  float scale_for(float magnitude) const {
+    if (magnitude == 0 || !std::isfinite(magnitude)) return scale;
+    const float largest = static_cast<float>(amp::fp8_max(dtype)), most = magnitude * scale;
+    if (most >= largest / 256 && most <= largest + largest / 32) return scale;
+    return std::min(largest / magnitude, std::numeric_limits<float>::max());
+  }
   void update() {
     float amax = history[0];
     if (recipe.amax_compute_algo() == amp::Fp8AmaxAlgorithm::max) {

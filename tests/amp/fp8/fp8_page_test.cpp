@@ -41,6 +41,28 @@ TEST(Fp8Page, ARegionAndTheStateOfItsWeights) {
   EXPECT_EQ(state.sizes(), IntArrayRef({3, 1 + 1024}));
 }
 
+TEST(Fp8Page, CalibrationComputesInBf16AndNotesMagnitudes) {
+  const DeviceType device = device_type();
+  const Fp8Recipe recipe = DelayedScaling().amax_history_len(4);
+  const std::shared_ptr<distributed::ProcessGroup> group;
+  const Net net;
+  const Tensor x = mul(ones({4, 32}), 7);
+  const NoGradGuard no_grad;
+  const auto in_bf16 = [&] {
+    const AutocastGuard autocast(device, kBFloat16);
+    return net.forward(x);
+  };
+  {
+    const amp::Fp8AutocastGuard fp8(device, recipe, false, group, true);
+    EXPECT_FALSE(is_fp8_enabled(device));
+    EXPECT_TRUE(equal(net.forward(x), in_bf16()));
+  }
+  const Tensor scales = net.state_dict()["fc.weight._fp8"].select(1, 0).to(kCPU);
+  EXPECT_EQ(scales[0].item<float>(), 448.0f / 7);
+  EXPECT_EQ(scales[1].item<float>(), 448 / abs(net.fc->weight).max().item<float>());
+  EXPECT_EQ(scales[2].item<float>(), 1);
+}
+
 // The defaults of TransformerEngine 2's classes.
 TEST(Fp8Page, DefaultsAreThoseOfTransformerEngine) {
   EXPECT_EQ(DelayedScaling().fp8_format(), Fp8Format::HYBRID);

@@ -180,6 +180,72 @@ TEST(Fp8Products, RoundAWeightOncePerIteration) {
   }
 }
 
+double relative_error(const Tensor& actual, const Tensor& exact) {
+  return (norm(sub(actual.to(kDouble), exact)) / norm(exact)).item<double>();
+}
+
+/// Error of one training step and of one evaluation with `w`, against f64 products of the unrounded operands.
+void expect_accurate(const Tensor& w, const Tensor& numbers, double x_size, double gy_size, const Fp8Recipe& recipe,
+                     const std::string& what) {
+  const Tensor x = mul(randn({32, numbers.size(1)}, Generator(2)), x_size).requires_grad_();
+  const Tensor gy = mul(randn({32, numbers.size(0)}, Generator(3)), gy_size).to(kBFloat16);
+  const Tensor exact_w = numbers.to(kDouble), exact_x = x.detach().to(kDouble), exact_gy = gy.to(kDouble);
+  const auto pass = [&] {
+    const Fp8AutocastGuard fp8(device_type(), recipe);
+    return linear(x, w);
+  };
+  const Tensor want = matmul(exact_x, exact_w.t());
+  {
+    const NoGradGuard no_grad;
+    EXPECT_LT(relative_error(pass(), want), 0.1) << what << ", evaluation";
+  }
+  w.mutable_grad() = Tensor();
+  const Tensor y = pass();
+  EXPECT_LT(relative_error(y.detach(), want), 0.1) << what << ", training";
+  y.backward(gy);
+  EXPECT_LT(relative_error(x.grad(), matmul(exact_gy, exact_w)), 0.1) << what << ", gx";
+  EXPECT_LT(relative_error(w.grad(), matmul(exact_gy.t(), exact_x)), 0.1) << what << ", gw";
+}
+
+// Scales of delayed scaling come from histories, which say nothing about new and replaced values.
+TEST(Fp8Products, AreAccurateForValuesThatNoHistorySaw) {
+  const double sizes[] = {1e-6, 1e-3, 1, 1e4};
+  for (const Fp8Recipe& recipe :
+       {Fp8Recipe(DelayedScaling()), Fp8Recipe(DelayedScaling().amax_history_len(1).margin(2)),
+        Fp8Recipe(DelayedScaling().fp8_format(Fp8Format::E4M3)), Fp8Recipe(Float8CurrentScaling()),
+        Fp8Recipe(Float8BlockScaling()), Fp8Recipe(MXFP8BlockScaling())}) {
+    for (const double size : sizes) {
+      for (const double other : sizes) {
+        const std::string what = to_string(recipe) + ", " + std::to_string(size) + " after " + std::to_string(other);
+        const Tensor numbers = mul(randn({48, 64}, Generator(1)), size);
+        expect_accurate(numbers.clone().requires_grad_(), numbers, other, 1 / other, recipe, what + ", new");
+        nn::Linear layer(nn::LinearOptions(64, 48).bias(false));
+        const auto train = [&](int steps) {
+          for (int k = 0; k < steps; ++k) {
+            const Fp8AutocastGuard fp8(device_type(), recipe);
+            layer(mul(ones({2, 64}), other)).sum().backward();
+          }
+        };
+        const auto assign = [&](double factor) {
+          const NoGradGuard no_grad;
+          layer->weight.copy_(mul(numbers, factor / size));
+        };
+        assign(other);
+        train(2);
+        assign(size);  // in place
+        expect_accurate(layer->weight, numbers, size, size, recipe, what + ", assigned");
+        StateDict state("Entry");
+        for (const auto& [name, tensor] : layer->state_dict()) state.insert(name, tensor.clone());
+        state["weight"] = mul(numbers, other / size);  // with the histories of the old one
+        layer->load_state_dict(state);
+        expect_accurate(layer->weight, state["weight"], size, other, recipe, what + ", loaded");
+        layer->weight.set_data(numbers.slice(0, 0, 24).clone());  // another shape
+        expect_accurate(layer->weight, numbers.slice(0, 0, 24), other, size, recipe, what + ", reshaped");
+      }
+    }
+  }
+}
+
 TEST(Fp8Products, NonFiniteOperandsGiveNonFiniteResults) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   for (Fp8Recipe recipe : {Fp8Recipe(DelayedScaling()), Fp8Recipe(Float8CurrentScaling()),

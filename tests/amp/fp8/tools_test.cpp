@@ -65,7 +65,7 @@ TEST(Fp8Tools, OpStatsCountsProductsAndLosses) {
   OpStats stats;
   Tensor y;
   {
-    const Fp8AutocastGuard fp8(device_type());  // with the scale 1, large numbers saturate and small ones become 0
+    const Fp8AutocastGuard fp8(device_type());  // beside a large number, small ones become 0
     const Tensor big = x.detach().clone();
     big[0][0].fill_(1000);
     big[0][1].fill_(1e-6);
@@ -86,13 +86,13 @@ TEST(Fp8Tools, OpStatsCountsProductsAndLosses) {
   EXPECT_EQ(roundings[1].operand, "input");
   EXPECT_EQ(roundings[1].tensors, 2);
   EXPECT_EQ(roundings[1].losses.elements, 2 * 4 * 32);
-  EXPECT_EQ(roundings[1].losses.saturated, 1);
+  EXPECT_EQ(roundings[1].losses.saturated, 0);
   EXPECT_GE(roundings[1].losses.flushed, 1);
   EXPECT_EQ(roundings[2].operand, "weight");
   EXPECT_EQ(roundings[2].tensors, 1);
-  EXPECT_THAT(stats.table(), HasSubstr("input of linear in f8e4m3fn: 2 tensors, 0.391 % of the elements saturated"));
+  EXPECT_THAT(stats.table(), HasSubstr("input of linear in f8e4m3fn: 2 tensors, 0 % of the elements saturated"));
   EXPECT_THAT(stats.json(), HasSubstr(R"("operand": "input", "dtype": "f8e4m3fn", "tensors": 2, "elements": 256, )"
-                                      R"("saturated": 1)"));
+                                      R"("saturated": 0)"));
   stats.reset();
   EXPECT_TRUE(stats.roundings().empty());
 }

@@ -36,11 +36,15 @@ namespace tandem::amp {
 /// recording (NoGradGuard), or within a backward pass (recomputation), uses the scales and leaves them as they are. If
 /// an exception ends the region, its scales stay as they are. An error at the end of a region is thrown when the
 /// thread's next outermost Fp8AutocastGuard begins. Until a region ends, an inf or NaN makes all products with the same
-/// weight NaN.
+/// weight NaN. A scale that does not fit a tensor, because the history is empty or belongs to other values (a new,
+/// loaded or replaced weight), is not used: the tensor is rounded with a scale from its own largest magnitude, as
+/// Float8CurrentScaling does, without a wait for the device.
 ///
 /// group: of the outermost region. Its ranks agree on the largest magnitudes of DelayedScaling; they must compute the
-/// same products in the same order, and load the same state. `enabled` = false gives a plain bf16 region. Inside the
-/// region, an AutocastGuard for the same device type gives a plain region. A thread's guards must be destroyed in
+/// same products in the same order, and load the same state. `enabled` = false gives a plain bf16 region. With
+/// `calibrating` as well, DelayedScaling notes the magnitudes of that region's inputs and weights, also without
+/// recording: for scales before the first pass in float8. Inside the region, an AutocastGuard for the same device type
+/// gives a plain region. A thread's guards must be destroyed in
 /// reverse order of their construction.
 ///
 /// Throws StateError for options out of range, and for a DelayedScaling that differs from another one of the same
@@ -48,7 +52,8 @@ namespace tandem::amp {
 class [[nodiscard]] Fp8AutocastGuard {
  public:
   explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(), bool enabled = true,
-                            const std::shared_ptr<distributed::ProcessGroup>& group = nullptr);
+                            const std::shared_ptr<distributed::ProcessGroup>& group = nullptr,
+                            bool calibrating = false);
   ~Fp8AutocastGuard();
   Fp8AutocastGuard(const Fp8AutocastGuard&) = delete;
   Fp8AutocastGuard& operator=(const Fp8AutocastGuard&) = delete;

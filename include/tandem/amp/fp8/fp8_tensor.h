@@ -27,9 +27,10 @@ class DelayedScales {
   /// dtypes.
   DelayedScales(const DelayedScaling& recipe, const std::vector<DType>& dtypes, Device device);
 
-  /// Rounds x with the scale of row `i`, and notes max |x| for the next update. Values beyond the range saturate; once
-  /// an inf or NaN was noted, the inverse scale is NaN until the next update. Throws IndexError if there is no such
-  /// row.
+  /// Rounds x with the scale of row `i`, and notes max |x| for the next update. If that scale brings max |x| above the
+  /// format's largest number, or below 1/256 of it, the history says nothing about x, and x is rounded with the scale
+  /// of Float8CurrentScaling. Once an inf or NaN was noted, the inverse scale is NaN until the next update. Throws
+  /// IndexError if there is no such row.
   Fp8Tensor quantize(const Tensor& x, int64_t i) const;
   /// Ends an iteration for rows [first, first + count): computes their scales from the histories, then moves these on
   /// by one place. A row whose amax is 0, inf or NaN keeps its scale; inf and NaN do not stay in the history.

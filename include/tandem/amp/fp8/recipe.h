@@ -31,10 +31,12 @@ double fp8_max(DType dtype);
 enum class Fp8AmaxAlgorithm : uint8_t { max, most_recent };
 
 /// One scale for a tensor, from the largest magnitudes of earlier iterations: (fp8_max / amax) / 2^margin. Rounding
-/// takes one pass over the tensor. A tensor that grows saturates until the history shows it.
+/// takes one pass over the tensor, and a second one with the tensor's own scale where the history's does not fit
+/// (DelayedScales::quantize), so that a new tensor, or one that grows, does not saturate.
 struct DelayedScaling {
   friend bool operator==(const DelayedScaling&, const DelayedScaling&) = default;
-  /// Leaves room for growth: the largest number of the history becomes fp8_max / 2^margin.
+  /// Leaves room for growth without a second pass: the largest number of the history becomes fp8_max / 2^margin. At
+  /// most 7 is of use.
   TANDEM_ARG(int, margin) = 0;
   TANDEM_ARG(Fp8Format, fp8_format) = Fp8Format::HYBRID;
   TANDEM_ARG(int64_t, amax_history_len) = 1024;
