@@ -32,7 +32,7 @@ class UserNode final : public Node {
 
   Grads apply(Grads grads) override {
     TANDEM_CHECK(!state().released, AutogradError,
-                 "backward through a graph that has been freed; pass retain_graph = true to the first backward");
+                 "backward through a graph that has been freed; pass retain_graph = true to every earlier backward");
     if (state().materialize_grads) {
       for (size_t i = 0; i < grads.size(); ++i) {
         const OutputMeta& m = outputs[i];

@@ -231,7 +231,7 @@ DType Backward::wanted(size_t i) const {
 
 Grads OpNode::apply(Grads grads) {
   TANDEM_CHECK(!released, AutogradError,
-               "backward through a graph that has been freed; pass retain_graph = true to the first backward");
+               "backward through a graph that has been freed; pass retain_graph = true to every earlier backward");
   Grads result = backward(Backward(*this, grads));
   for (const SavedTensor& s : saved) s.used();
   TANDEM_CHECK(result.size() == next.size(), AutogradError,

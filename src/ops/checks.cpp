@@ -3,12 +3,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/amp/policy_overrides.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/convert.h"
+#include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::checks {
+namespace {
+
+/// Whether the running op would cast both to one dtype in an autocast region, in which it is not yet. In a region, an
+/// op casts before it checks, so that what reaches a check with two dtypes is not cast.
+bool region_would_cast(const Tensor& a, const Tensor& b) {
+  const int row = amp::policy_row(running_op());
+  if (row < 0 || thread_state().autocast[static_cast<size_t>(a.device().type())].enabled) return false;
+  const amp::Cast cast = amp::detail::current_policy(row);
+  const auto is_cast = [](const Tensor& x) { return is_differentiable(x.dtype()) && x.dtype() != kDouble; };
+  return (cast == amp::Cast::lower || cast == amp::Cast::f32 || cast == amp::Cast::promote) && is_cast(a) && is_cast(b);
+}
+
+}  // namespace
 
 void defined(const char* which, const Tensor& x) {
   TANDEM_CHECK(x.defined(), StateError, "{} is an undefined tensor; give it a value first", which);
@@ -53,11 +68,9 @@ void index(const char* which, const Tensor& x) {
 }
 
 void same_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
-  TANDEM_CHECK(
-      !b.defined() || a.dtype() == b.dtype(), DTypeError,
-      "{} is {}, but {} is {}; convert one with .to(), or run ops that autocast casts in an amp::AutocastGuard "
-      "region",
-      which_a, show(a), which_b, show(b));
+  TANDEM_CHECK(!b.defined() || a.dtype() == b.dtype(), DTypeError, "{} is {}, but {} is {}; convert one with .to(){}",
+               which_a, show(a), which_b, show(b),
+               region_would_cast(a, b) ? ", or call it in an amp::AutocastGuard region" : "");
 }
 
 void parameter_dtype(const Tensor& x, const char* which, const Tensor& parameter) {

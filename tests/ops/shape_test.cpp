@@ -86,6 +86,13 @@ TEST(ViewDtype, OfAnotherSizeHasTheSameBytes) {
   }
 }
 
+// contiguous() returns such a tensor as it is.
+TEST(ViewDtype, IgnoresTheStrideOfALastDimensionOfSizeOne) {
+  const Tensor x = arange(12, kInt).reshape({3, 4}).t().slice(1, 0, 1);
+  ASSERT_EQ(x.strides(), IntArrayRef({1, 4}));
+  EXPECT_TRUE(equal(x.view(kByte), x.reshape({4}).view(kByte).view({4, 4})));
+}
+
 TEST(AsStrided, GradientsAreSummedPerMemoryLocation) {
   struct Case {
     const char* what;

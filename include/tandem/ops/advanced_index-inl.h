@@ -252,7 +252,7 @@ inline void check_put(const char* which, const Tensor& x, const Tensor& index, c
   TANDEM_CHECK(source.numel() == index.numel(), ShapeError,
                "source is {}, but index is {}; they must have the same number of elements", checks::show(source),
                checks::show(index));
-  check_one_dtype(which, x, "source", source);
+  checks::same_dtype(which, x, "source", source);
 }
 
 }  // namespace detail

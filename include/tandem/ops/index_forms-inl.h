@@ -170,12 +170,6 @@ inline Tensor number_for(const Tensor& x, const Tensor& value) {
   return value.dtype() == x.dtype() && value.device() == x.device() ? value : to(value, x.device(), x.dtype());
 }
 
-/// Throws DTypeError unless both have one dtype, for ops that autocast does not cast.
-inline void check_one_dtype(const char* which_a, const Tensor& a, const char* which_b, const Tensor& b) {
-  TANDEM_CHECK(a.dtype() == b.dtype(), DTypeError, "{} is {}, but {} is {}; convert one with .to()", which_a,
-               checks::show(a), which_b, checks::show(b));
-}
-
 inline void check_table(const Tensor& weight, const Tensor& indices) {
   checks::defined("weight", weight);
   checks::index("indices", indices);

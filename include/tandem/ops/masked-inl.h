@@ -71,7 +71,7 @@ inline Tensor positions_of(const Tensor& mask, IntArrayRef sizes) {
 
 inline void check_source(const char* which, const Tensor& x, const Tensor& source) {
   checks::defined("source", source);
-  check_one_dtype(which, x, "source", source);
+  checks::same_dtype(which, x, "source", source);
 }
 
 /// x with the elements at `positions` of its row-major order replaced by the first of `source`.

@@ -132,9 +132,8 @@ TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor
   checks::not_negative("eps", eps);
   checks::not_negative("momentum", momentum);
   TANDEM_CHECK(!training || x.numel() == 0 || x.numel() / x.size(1) > 1, ShapeError,
-               "one value per channel in training (x is {}), whose variance is 0; use a larger batch, or "
-               "eval()",
-               checks::show(x));
+               "one value per channel (x is {}), whose variance is 0; use a larger batch, or {}", checks::show(x),
+               running_mean.defined() ? "eval()" : "running statistics in eval()");
   // The running statistics are captured, not passed as inputs, so that no policy replaces them by casts.
   return op.apply(
       [&](const Tensor& x, const Tensor& weight, const Tensor& bias) {

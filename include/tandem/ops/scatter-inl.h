@@ -181,7 +181,7 @@ inline void check_fold(const char* which, const Tensor& x, const Tensor& index, 
                        Fold fold) {
   checks::defined("src", src);
   check_fits(index, "src", src.sizes(), src.dtype(), d, false);
-  check_one_dtype(which, x, "src", src);
+  checks::same_dtype(which, x, "src", src);
   TANDEM_CHECK(fold != Fold::mean || x.dtype() != kBool, DTypeError,
                "the mean of {} {} is not defined; convert it with .to(kFloat)", which, checks::show(x));
 }
@@ -293,7 +293,7 @@ TANDEM_OPS Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, con
   const int64_t d = detail::check_scatter(x, dim, index);
   checks::defined("src", src);
   detail::check_fits(index, "src", src.sizes(), src.dtype(), d, false);
-  detail::check_one_dtype("x", x, "src", src);
+  checks::same_dtype("x", x, "src", src);
   return detail::scatter_op(x, d, detail::beside(x, index), detail::beside(x, detail::covered(src, index)));
 }
 
@@ -324,7 +324,7 @@ TANDEM_OPS const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor&
   const int64_t d = detail::check_scatter(self, dim, index);
   checks::defined("src", src);
   detail::check_fits(index, "src", src.sizes(), src.dtype(), d, false);
-  detail::check_one_dtype("self", self, "src", src);
+  checks::same_dtype("self", self, "src", src);
   detail::check_devices({&self, &index, &src});
   return apply_in_place(
       op, self, {&src, 1},

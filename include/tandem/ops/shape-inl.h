@@ -105,7 +105,7 @@ TANDEM_OPS Tensor view_dtype(const Tensor& x, DType dtype) {
   impl.dtype = dtype;
   const auto from = static_cast<int64_t>(x.element_size()), to = static_cast<int64_t>(element_size(dtype));
   if (from == to) return y;
-  TANDEM_CHECK(x.dim() > 0 && x.stride(-1) == 1, ShapeError,
+  TANDEM_CHECK(x.dim() > 0 && (x.size(-1) == 1 || x.stride(-1) == 1), ShapeError,
                "x is {} with strides {}; to be read as {}, which has another size, its last dimension must have stride "
                "1: call contiguous(), or convert with .to()",
                checks::show(x), to_string(x.strides()), tandem::name(dtype));
@@ -118,6 +118,7 @@ TANDEM_OPS Tensor view_dtype(const Tensor& x, DType dtype) {
     return elements * from / to;
   };
   impl.sizes.back() = rescaled(x.size(-1));
+  impl.strides.back() = 1;
   for (size_t d = 0; d + 1 < impl.strides.size(); ++d) impl.strides[d] = rescaled(x.strides()[d]);
   impl.offset = rescaled(x.storage_offset());
   impl.refresh();
