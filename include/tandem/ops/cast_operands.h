@@ -10,21 +10,23 @@
 #pragma GCC visibility push(default)
 namespace tandem::detail {
 
+/// The thread's autocast region if it can cast x; else null.
+inline const AutocastState* casting_region(const Tensor& x) {
+  if (!x.defined() || !is_differentiable(x.dtype()) || x.dtype() == kDouble) return nullptr;
+  const AutocastState& state = thread_state().autocast[static_cast<int>(x.device().type())];
+  return state.enabled ? &state : nullptr;
+}
+
 /// Casts the operands as `cast` says for the autocast region of the thread, by recorded ops. `cast` is lower, f32 or
 /// promote; any other policy returns them unchanged.
 inline std::vector<Tensor> cast_operands(amp::Cast cast, TensorList operands) {
   std::vector<Tensor> result = operands.vec();
-  const auto region = [&](const Tensor& x) -> const AutocastState* {
-    if (!x.defined() || !x.is_floating_point() || x.dtype() == kDouble) return nullptr;
-    const AutocastState& state = thread_state().autocast[static_cast<int>(x.device().type())];
-    return state.enabled ? &state : nullptr;
-  };
   std::optional<DType> widest;
   for (const Tensor& x : operands) {
-    if (region(x)) widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
+    if (casting_region(x)) widest = widest ? promote_types(*widest, x.dtype()) : x.dtype();
   }
   for (Tensor& x : result) {
-    const AutocastState* const state = region(x);
+    const AutocastState* const state = casting_region(x);
     if (!state) continue;
     if (cast == amp::Cast::lower) x = to(x, state->dtype);
     if (cast == amp::Cast::f32) x = to(x, kFloat);

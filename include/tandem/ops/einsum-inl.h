@@ -304,7 +304,6 @@ class Einsum {
     if (sums.empty()) {
       const Tensor x[] = {u.x, v.x};
       const std::vector<Tensor> pair = cast_operands(op_, {x, 2});
-      checks::same_dtype("an operand", pair[0], "another", pair[1]);
       return {mul(arranged({pair[0], u.labels}, labels), arranged({pair[1], v.labels}, labels)), labels};
     }
     Dims sizes;

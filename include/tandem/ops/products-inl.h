@@ -202,7 +202,9 @@ TANDEM_OPS Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, Sc
   checks::defined("the input", input);
   detail::check_vector("a", a);
   detail::check_vector("b", b);
-  return detail::add_product(op, input, unsqueeze(a, 1), unsqueeze(b, 0), beta, alpha);
+  // Nothing is summed, so that operands of several dtypes promote as those of mul() and add() do.
+  const DType dtype = result_type({input, a, b});
+  return detail::add_product(op, to(input, dtype), unsqueeze(to(a, dtype), 1), unsqueeze(to(b, dtype), 0), beta, alpha);
 }
 
 TANDEM_OPS Tensor addbmm(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {

@@ -25,7 +25,7 @@ Tensor linalg_vecdot(const Tensor& a, const Tensor& b, int64_t dim = -1);
 
 /// beta input + alpha matrix vector; input broadcasts to [n]. Here and below, with beta = 0 the input is not read.
 Tensor addmv(const Tensor& input, const Tensor& matrix, const Tensor& vector, Scalar beta = 1, Scalar alpha = 1);
-/// beta input + alpha outer(a, b); input broadcasts to [n, m].
+/// beta input + alpha outer(a, b); input broadcasts to [n, m]. The dtypes are promoted.
 Tensor addr(const Tensor& input, const Tensor& a, const Tensor& b, Scalar beta = 1, Scalar alpha = 1);
 /// beta input + alpha (a[0] b[0] + a[1] b[1] + ...); a: [s, n, k], b: [s, k, m], input broadcasts to [n, m]. One
 /// product with an inner size of s k.

@@ -13,6 +13,10 @@ TANDEM_OPS Tensor rms_norm(const Tensor& x, IntArrayRef normalized_shape, const 
   const size_t lead = detail::leading_dimensions(x, normalized_shape);
   const Dims shape(normalized_shape);
   checks::sizes("weight", weight, shape);
+  const DType wide = checks::sum_dtype(x.dtype());
+  if (weight.defined() && is_differentiable(weight.dtype()) && weight.dtype() != x.dtype() && weight.dtype() != wide) {
+    return rms_norm(x, normalized_shape, to(weight, wide), given_eps);
+  }
   const double least = x.dtype() == kDouble ? std::numeric_limits<double>::epsilon()
                                             : static_cast<double>(std::numeric_limits<float>::epsilon());
   const double eps = given_eps.value_or(least);

@@ -1,5 +1,5 @@
 #pragma once
-// RMS normalisation. Means are computed and held in f32 (f64 for f64). f16 and bf16 inputs may have f32 weights.
+// RMS normalisation. Means are computed and held in f32 (f64 for f64). The weight may have any floating dtype.
 #include <array>
 #include <optional>
 #include <tuple>

@@ -6,6 +6,7 @@
 #include "tandem/autograd/engine.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/activation.h"
+#include "tandem/ops/cast_operands.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -211,12 +212,26 @@ inline Grads recurrent_gradients(const RecurrentLayer& layer, const Backward& b)
   return grads;
 }
 
+/// Casts the inputs of a layer for a region whose policy keeps the op, as PyTorch's lists for the CPU do. There the
+/// products in it are cast, and what is added to the state gives the result its dtype: the wider of the state's and the
+/// region's. Here the layer computes in that dtype.
+inline void cast_to_state(std::vector<Tensor>& inputs) {
+  const Tensor& state = inputs[inputs[kRnnC].defined() ? kRnnC : kRnnH];
+  const AutocastState* const region = casting_region(state);
+  if (!region) return;
+  const DType dtype = promote_types(state.dtype(), region->dtype);
+  for (Tensor& x : inputs) {
+    if (casting_region(x)) x = to(x, dtype);
+  }
+}
+
 /// One layer in one direction. x: [N, I], h: [B, P], c (lstm): [B, H]. Returns the output [N, P], and h and c after the
 /// last step of each sample. The sizes have been checked.
 template <FixedString Name>
 std::vector<Tensor> recurrent_layer(const Op<Name>& op, const RecurrentLayer& layer, const Tensor& x, const Tensor& h,
                                     const Tensor& c, const RecurrentWeights& w) {
-  const std::vector<Tensor> inputs{x, h, c, w.w_ih, w.w_hh, w.b_ih, w.b_hh, w.w_hr};
+  std::vector<Tensor> inputs{x, h, c, w.w_ih, w.w_hh, w.b_ih, w.b_hh, w.w_hr};
+  if (amp::detail::current_policy(amp::policy_row(Name.text)) == amp::Cast::keep) cast_to_state(inputs);
   const bool records = is_recording(inputs);
   return op.apply_n(
       [&](const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
@@ -254,7 +269,8 @@ std::vector<Tensor> recurrent_layer(const Op<Name>& op, const RecurrentLayer& la
               return GradMode::is_enabled() ? recurrent_gradients_in_ops(layer, b) : recurrent_gradients(layer, b);
             }};
       },
-      x, h, c, w.w_ih, w.w_hh, w.b_ih, w.b_hh, w.w_hr);
+      inputs[kRnnX], inputs[kRnnH], inputs[kRnnC], inputs[kRnnWih], inputs[kRnnWhh], inputs[kRnnBih], inputs[kRnnBhh],
+      inputs[kRnnWhr]);
 }
 
 }  // namespace detail
