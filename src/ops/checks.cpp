@@ -47,7 +47,18 @@ void not_bool(const Tensor& x) {
 
 void not_two_bools(const Tensor& a, const Tensor& b) {
   TANDEM_CHECK(!a.defined() || !b.defined() || a.dtype() != kBool || b.dtype() != kBool, DTypeError,
-               "not defined on two bool tensors; use logical_xor");
+               "not defined on two bool tensors, {} and {}; use logical_xor", show(a), show(b));
+}
+
+void difference(const Tensor& a, const Tensor& b) {
+  not_two_bools(a, b);
+  if (a.defined()) not_bool(a);
+  if (b.defined()) not_bool(b);
+}
+
+void difference(const Tensor& a, Scalar b) {
+  if (a.defined()) not_bool(a);
+  TANDEM_CHECK(!b.is_boolean(), DTypeError, "the number is a bool; use 0 or 1");
 }
 
 void floating_result(const Tensor& x, std::optional<DType> dtype) {

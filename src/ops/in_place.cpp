@@ -129,7 +129,7 @@ const Tensor& Tensor::add_(const Tensor& other, Scalar alpha) const {
 }
 const Tensor& Tensor::sub_(const Tensor& other, Scalar alpha) const {
   const OpScope op("sub_");
-  checks::not_two_bools(*this, other);
+  checks::difference(*this, other);
   if (detail::needs_exact_alpha(*this, other, alpha)) return sub_(detail::exact_multiple(*this, other, alpha));
   return binary_(op, *this, other, Binary::sub, alpha.to_double(),
                  [&](const Tensor& x) { return tandem::sub(x, other, alpha); });
@@ -154,6 +154,7 @@ const Tensor& Tensor::add_(Scalar other, Scalar alpha) const {
 }
 const Tensor& Tensor::sub_(Scalar other, Scalar alpha) const {
   const OpScope op("sub_");
+  checks::difference(*this, other);
   const Scalar term = detail::scalar_product(detail::scalar_product(other, alpha), -1);
   return scalar_(op, *this, Unary::add_scalar, term, [&](const Tensor& x) { return tandem::add(x, term); });
 }

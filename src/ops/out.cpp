@@ -100,8 +100,7 @@ const Tensor& sub_out(const Tensor& out, const Tensor& a, const Tensor& b, Scala
   const OpScope op("sub_out");
   if (a.defined() && b.defined()) {
     checks::alpha(a, b, alpha);
-    TANDEM_CHECK(a.dtype() != kBool || b.dtype() != kBool, DTypeError,
-                 "not defined on two bool tensors, {} and {}; use logical_xor", checks::show(a), checks::show(b));
+    checks::difference(a, b);
   }
   return write_binary(out, Binary::sub, a, b, alpha, [&] { return sub(a, b, alpha); });
 }

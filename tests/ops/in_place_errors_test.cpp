@@ -66,6 +66,7 @@ BadInputs in_place_bad_input() {
       UNDEFINED("zero_", none.zero_()),
       BAD_INPUT("zero_", weight.zero_(), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
       BAD_INPUT("sub_", b.sub_(b), DTypeError, "bool", "use logical_xor"),
+      BAD_INPUT("sub_", ones({2, 3}).sub_(b), DTypeError, "bool", ".to()"),
       UNDEFINED("addcmul_", none.addcmul_(x, x)),
       UNDEFINED("addcmul_", x.addcmul_(none, x)),
       BAD_INPUT("addcmul_", x.addcmul_(x, y), ShapeError, "[2, 3]", "[4]"),

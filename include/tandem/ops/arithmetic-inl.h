@@ -294,6 +294,7 @@ TANDEM_OPS Tensor rsub(const Tensor& a, const Tensor& b, Scalar alpha) {
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b, Scalar alpha) {
   const OpScope op("rsub");
   checks::defined("the first operand", a);
+  checks::difference(a, b);
   return sub(detail::number_operand(a, b), a, alpha);
 }
 TANDEM_OPS Tensor gcd(const Tensor& a, const Tensor& b) { return detail::integer_op(Op<"gcd">(), a, b, false); }

@@ -22,6 +22,9 @@ void defined_at(size_t i, const Tensor& x);
 void not_bool(const Tensor& x);
 /// Throws DTypeError if both are bool.
 void not_two_bools(const Tensor& a, const Tensor& b);
+/// Throws DTypeError if one is bool: differences are of numbers, as in PyTorch.
+void difference(const Tensor& a, const Tensor& b);
+void difference(const Tensor& a, Scalar b);
 /// Throws DTypeError if `dtype`, requested for the result, is not floating.
 void floating_result(const Tensor& x, std::optional<DType> dtype);
 /// Throws StateError unless the number is finite and at least 0.

@@ -84,7 +84,7 @@ TANDEM_OPS Tensor add(const Tensor& a, const Tensor& b, Scalar alpha) {
 }
 TANDEM_OPS Tensor sub(const Tensor& a, const Tensor& b, Scalar alpha) {
   const Op<"sub"> op;
-  checks::not_two_bools(a, b);
+  checks::difference(a, b);
   if (detail::needs_exact_alpha(a, b, alpha)) return sub(a, detail::exact_multiple(a, b, alpha));
   return detail::binary_op(op, a, b, detail::Keep::nothing, detail::AddDerivative{-alpha.to_double()},
                            alpha.to_double());
@@ -95,10 +95,12 @@ TANDEM_OPS Tensor add(const Tensor& a, Scalar b, Scalar alpha) {
 }
 TANDEM_OPS Tensor sub(const Tensor& a, Scalar b, Scalar alpha) {
   const OpScope op("sub");
+  checks::difference(a, b);
   return add(a, detail::scalar_product(detail::scalar_product(b, alpha), -1));
 }
 TANDEM_OPS Tensor rsub(const Tensor& a, Scalar b) {
   const OpScope op("rsub");
+  checks::difference(a, b);
   return detail::scalar_op(Op<"sub">(), Unary::rsub_scalar, a, b, detail::Keep::nothing,
                            [](const Tensor& g, const Tensor&) { return neg(g); });
 }
