@@ -27,7 +27,11 @@ TensorIndex index_from(nb::handle index) {
   if (PyIndex_Check(index.ptr()) && !PySequence_Check(index.ptr())) {
     return nb::cast<int64_t>(nb::steal(PyNumber_Index(index.ptr())));
   }
-  if (PySequence_Check(index.ptr())) return tensor_from(index);
+  if (PySequence_Check(index.ptr())) {
+    const Tensor list = tensor_from(index);
+    // An empty list, also a nested one, has no elements to tell that it holds positions.
+    return list.numel() == 0 && (PyList_Check(index.ptr()) || PyTuple_Check(index.ptr())) ? list.to(kLong) : list;
+  }
   throw nb::type_error("an index must be an int, a slice, a tensor, a list, None or ...");
 }
 

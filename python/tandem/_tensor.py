@@ -100,6 +100,12 @@ def _array(self, dtype: Any = None, copy: bool | None = None) -> numpy.typing.ND
 Tensor.__array_priority__ = 1000  # array * tensor calls the tensor's operator
 
 
+@_member(Tensor, "__array_wrap__")
+def _wrap(self, array: Any, context: Any = None, return_scalar: builtins.bool = False) -> Any:
+    """For functions of NumPy that are given a tensor, whose results become tensors."""
+    return _tandem.from_numpy(numpy.ascontiguousarray(array)).reshape(*array.shape)
+
+
 @_member(Tensor, "tolist")
 def _tolist(self) -> Any:
     """Returns the values as nested lists, or as a number."""
@@ -113,6 +119,18 @@ def _iterate(self) -> Iterator[Tensor]:
     return iter(self.unbind(0))
 
 
+@_member(Tensor, "__reversed__")
+def _reversed(self) -> Tensor:
+    return self.flip(0) if self.ndim else self
+
+
+@_member(Tensor, "__contains__")
+def _contains(self, element: Any) -> builtins.bool:
+    if not isinstance(element, (Tensor, builtins.int, builtins.float, numpy.generic)):
+        raise TypeError(f"a tensor contains numbers and tensors; {type(element).__name__} is neither")
+    return builtins.bool((self == element).any().item())
+
+
 @_member(Tensor, "__bool__")
 def _bool(self) -> bool:
     return builtins.bool(self.item())
@@ -121,6 +139,11 @@ def _bool(self) -> bool:
 @_member(Tensor, "__float__")
 def _float(self) -> float:
     return builtins.float(self.item())
+
+
+@_member(Tensor, "__complex__")
+def _complex(self) -> complex:
+    return complex(self.item())
 
 
 @_member(Tensor, "__int__")
@@ -155,6 +178,12 @@ def _repr(self) -> str:
     if self.requires_grad:
         notes.append("requires_grad=True")
     return prefix + ", ".join([text, *notes]) + ")"
+
+
+@_member(Tensor, "__format__")
+def _format(self, spec: str) -> str:
+    """A tensor without dimensions is formatted as its number, as `f"{loss:.3f}"`."""
+    return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
 
 @_member(Tensor, "__deepcopy__")

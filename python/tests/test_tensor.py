@@ -1,6 +1,7 @@
 """Tensor: operators, indexing, methods, errors and printing."""
 
 import copy
+import operator
 
 import numpy as np
 import pytest
@@ -46,6 +47,20 @@ def test_in_place_operators_keep_the_object():
     assert x.add_(1).mul_(2) is x and x.zero_().tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("name", "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())
+@pytest.mark.parametrize("number", [True, False])
+def test_in_place_operators_change_the_tensor(name, number):
+    """Python rebinds the name without a word if a type has no in-place operator."""
+    other = 2 if number else tt.tensor([2, 2])
+    kind = "float32" if name == "truediv" else "int64"
+    x = tt.tensor(np.array([5, 7], kind))
+    expected = getattr(operator, {"and": "and_", "or": "or_"}.get(name, name))(x, other).tolist()
+    result = getattr(operator, "i" + name)(x, other)
+    assert result is x and x.tolist() == expected
+    with pytest.raises(TypeError):
+        getattr(operator, "i" + name)(x, np.ones(2))
+
+
 def test_unsupported_operands():
     with pytest.raises(TypeError):
         tt.ones(2) + "a"
@@ -64,6 +79,8 @@ def test_indexing_matches_numpy():
         np.testing.assert_array_equal(x[index].numpy(), a[index])
     np.testing.assert_array_equal(x[tt.tensor([1, 0])].numpy(), a[[1, 0]])
     np.testing.assert_array_equal(x[x > 5].numpy(), a[a > 5])
+    for empty in [[], (slice(None), []), [[]], ([], [])]:
+        assert x[empty].shape == a[np.array(empty, int) if isinstance(empty, list) else empty].shape, empty
 
 
 def test_assignment_to_an_index():
@@ -143,6 +160,22 @@ def test_wrong_arguments_are_type_errors():
         tt.cat([1, 2])
     with pytest.raises(TypeError):
         tt.ones(2)["a"]
+
+
+def test_numbers_are_formatted():
+    x = tt.tensor([1.0, 2.5], requires_grad=True)
+    assert f"{x.sum():.3f} {x[1]:>5} {tt.tensor(3):d}" == "3.500   2.5 3"
+    assert f"{x}" == str(x)
+    with pytest.raises(TypeError):
+        f"{x:.3f}"
+
+
+def test_contains_and_reversed():
+    x = tt.tensor([1.0, 2.5])
+    assert 2.5 in x and 3 not in x and x[0] in x
+    assert [y.item() for y in reversed(x)] == [2.5, 1.0]
+    with pytest.raises(TypeError):
+        "a" in x  # noqa: B015
 
 
 def test_printing():
