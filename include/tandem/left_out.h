@@ -27,13 +27,6 @@ struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) Module : LeftOut {};
 }  // namespace jit
 #undef TANDEM_NO_SCRIPT
 
-#define TANDEM_NO_ARCHIVE "tandem has no archives: use tandem::save(object, path) and tandem::load(object, path)"
-namespace serialize {
-struct TANDEM_UNAVAILABLE(TANDEM_NO_ARCHIVE) InputArchive : LeftOut {};
-struct TANDEM_UNAVAILABLE(TANDEM_NO_ARCHIVE) OutputArchive : LeftOut {};
-}  // namespace serialize
-#undef TANDEM_NO_ARCHIVE
-
 namespace data::datasets {
 #define TANDEM_NO_CHUNKS \
   "derive from data::datasets::StatefulDataset, whose get_batch() reads the next chunk (docs/data_loading.md)"

@@ -6,6 +6,7 @@
 
 #include "src/data/sampler_state.h"
 #include "tandem/base/check.h"
+#include "tandem/io/archive.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::data::samplers {
@@ -73,6 +74,9 @@ StateDict SequentialSampler::state_dict() const {
   return state;
 }
 
+void SequentialSampler::save(serialize::OutputArchive& archive) const { archive.write(state_dict()); }
+void SequentialSampler::load(serialize::InputArchive& archive) { archive.load_into(*this); }
+
 StateCommit SequentialSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
   StateReader reader(state);
@@ -106,6 +110,9 @@ StateDict OrderSampler::state_dict() const {
   if (order_.defined()) state.insert("order", order_);
   return state;
 }
+
+void OrderSampler::save(serialize::OutputArchive& archive) const { archive.write(state_dict()); }
+void OrderSampler::load(serialize::InputArchive& archive) { archive.load_into(*this, {"order"}); }
 
 StateCommit OrderSampler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");

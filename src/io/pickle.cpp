@@ -175,9 +175,9 @@ std::vector<char> pickle_save(const IValue& value) {
   return bytes;
 }
 
-IValue pickle_load(const std::vector<char>& data) {
+IValue pickle_load(const std::vector<char>& data, Device device) {
   const OpScope op("pickle_load");
-  return io::read_archive(io::memory_source({data.data(), data.size()}), Device(kCPU));
+  return io::read_archive(io::memory_source({data.data(), data.size()}), device);
 }
 
 }  // namespace tandem

@@ -8,16 +8,13 @@
 #include "src/io/path.h"
 #include "src/io/pickle_limits.h"
 #include "src/io/source.h"
+#include "src/io/zip.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
 
 namespace tandem {
 namespace io {
 namespace {
-
-/// PyTorch's files are zip archives. A safetensors file that begins like one would have a header of over 67 MB that
-/// does not begin with a brace.
-bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
 
 std::string read_all_of(std::istream& stream) {
   std::string bytes(std::istreambuf_iterator<char>(stream), {});
@@ -37,28 +34,6 @@ StateDict numbered_state(const std::vector<Tensor>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) state.insert(std::to_string(i), tensors[i]);
   return state;
 }
-
-std::vector<Tensor> numbered_tensors(const StateDict& state, const std::string& where) {
-  std::vector<Tensor> tensors;
-  for (size_t i = 0; i < state.size(); ++i) {
-    const Tensor* t = state.find(std::to_string(i));
-    TANDEM_CHECK(
-        t, StateError,
-        "{} has the tensor '{}' and is not a vector of tensors; use io::load_state, or load it into the object "
-        "that it was saved from",
-        where, state[0].key());
-    tensors.push_back(*t);
-  }
-  return tensors;
-}
-
-Tensor one_of(std::vector<Tensor> tensors, const std::string& where) {
-  TANDEM_CHECK(tensors.size() == 1, StateError,
-               "{} has {} tensors, not one; load a vector of tensors, or use io::load_state", where, tensors.size());
-  return std::move(tensors[0]);
-}
-
-constexpr const char* kStream = "the stream";
 
 }  // namespace
 
@@ -110,26 +85,6 @@ void save(const std::vector<Tensor>& tensors, const std::string& path) {
 void save(const std::vector<Tensor>& tensors, std::ostream& stream) {
   const OpScope op("save");
   io::save_state(io::numbered_state(tensors), stream);
-}
-
-void load(Tensor& tensor, const std::string& path) {
-  const OpScope op("load");
-  tensor = io::one_of(io::numbered_tensors(io::load_state(path), path), path);
-}
-
-void load(Tensor& tensor, std::istream& stream) {
-  const OpScope op("load");
-  tensor = io::one_of(io::numbered_tensors(io::load_state(stream), io::kStream), io::kStream);
-}
-
-void load(std::vector<Tensor>& tensors, const std::string& path) {
-  const OpScope op("load");
-  tensors = io::numbered_tensors(io::load_state(path), path);
-}
-
-void load(std::vector<Tensor>& tensors, std::istream& stream) {
-  const OpScope op("load");
-  tensors = io::numbered_tensors(io::load_state(stream), io::kStream);
 }
 
 }  // namespace tandem

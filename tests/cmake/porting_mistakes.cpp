@@ -12,7 +12,6 @@ void modules(torch::Tensor x) {
   torch::nn::Sequential layers(net);                       // error: `Tensor forward(const Tensor&)`
   net->save("net.pt");                                     // error: use tandem::save(module, path)
   net->load("net.pt");                                     // error: use tandem::load(module, path)
-  torch::serialize::InputArchive archive;                  // error: use tandem::save(object, path)
   torch::jit::script::Module script;                       // error: load its weights with tandem::load(module, path)
   script = torch::jit::load("net.pt");                     // error: load its weights with tandem::load(module, path)
   torch::data::datasets::ChunkDataset<int, int> chunks();  // error: derive from data::datasets::StatefulDataset

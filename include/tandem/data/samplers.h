@@ -10,6 +10,11 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace tandem::serialize
+
 namespace tandem::data::samplers {
 
 /// Base class of samplers, which return the requests of an epoch one after another.
@@ -25,6 +30,13 @@ class Sampler {
   /// Returns the next request, of up to `batch_size` items; nullopt at the end of the epoch. tandem's samplers throw
   /// OutOfMemoryError if a request does not fit into memory.
   virtual std::optional<BatchRequest> next(size_t batch_size) = 0;
+  /// Write the position to an archive, and read it (io/archive.h). Throw NotImplementedError unless overridden.
+  virtual void save(serialize::OutputArchive& /*archive*/) const {
+    throw NotImplementedError("save", "this sampler has no save(); override it");
+  }
+  virtual void load(serialize::InputArchive& /*archive*/) {
+    throw NotImplementedError("load", "this sampler has no load(); override it");
+  }
 };
 
 /// A sampler whose position can be saved, so that its loader's can be saved too. It has `state_dict()` and
@@ -50,6 +62,8 @@ class SequentialSampler : public Sampler<> {
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
 
  private:
   size_t size_, index_ = 0;
@@ -70,6 +84,8 @@ class OrderSampler : public Sampler<> {
   StateDict state_dict() const;
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
+  void save(serialize::OutputArchive& archive) const override;
+  void load(serialize::InputArchive& archive) override;
 
  protected:
   OrderSampler(const char* name, size_t size) : name_(name), size_(size) {}

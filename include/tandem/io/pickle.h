@@ -18,14 +18,14 @@ namespace tandem {
 std::vector<char> pickle_save(const IValue& value);
 
 /// Returns the value in the bytes of a file that torch.save, torch::save, torch::pickle_save or torch.jit.save wrote;
-/// tensors are on the CPU. Tensors that share memory in the file share it afterwards. TorchScript objects become maps
+/// tensors are on `device`. Tensors that share memory in the file share it afterwards. TorchScript objects become maps
 /// of their attributes; their code is ignored.
 ///
 /// The bytes are not trusted: only tensors, plain values and containers are read, as by torch.load(weights_only=True);
 /// nothing is called by name, and memory is allocated only for data that the file contains. Throws IoError for anything
 /// else, such as a pickled model (save its state_dict() instead), a dtype that tandem does not have, or a file of
 /// PyTorch before version 1.6.
-IValue pickle_load(const std::vector<char>& data);
+IValue pickle_load(const std::vector<char>& data, Device device = Device(kCPU));
 
 namespace io {
 

@@ -1,12 +1,15 @@
 #pragma once
 // save() and load(), as in libtorch: `save(model, "model.safetensors")`, `load(model, "model.safetensors")`.
 #include <concepts>
+#include <functional>
 #include <iosfwd>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tandem/base/op_scope.h"
+#include "tandem/io/archive.h"
 #include "tandem/io/checkpoint.h"
 #include "tandem/io/safetensors.h"
 
@@ -28,8 +31,6 @@ StateDict load_state(std::istream& stream);
 /// A path or a stream.
 template <class T>
 concept FileOrOutput = std::convertible_to<T, const std::string&> || std::convertible_to<T, std::ostream&>;
-template <class T>
-concept FileOrInput = std::convertible_to<T, const std::string&> || std::convertible_to<T, std::istream&>;
 
 }  // namespace io
 
@@ -55,32 +56,56 @@ template <io::Stateful T, io::FileOrOutput Out>
 void save(const std::shared_ptr<T>& object, Out&& out) {
   save(*object, out);
 }
+/// Passes the bytes that a stream would get to a function, which returns how many it has written.
+template <class T>
+void save(const T& value, const std::function<size_t(const void* data, size_t bytes)>& write) {
+  std::ostringstream stream;
+  save(value, stream);
+  const std::string bytes = std::move(stream).str();
+  write(bytes.data(), bytes.size());
+}
 
-/// Loads what save(), torch.save or libtorch's torch::save wrote, from a path or a std::istream; the contents tell the
-/// format. A Tensor variable is replaced by the tensor in the file; an object keeps its tensors and copies the values
-/// into them, see its load_state_dict(). Throws IoError for a bad file and StateError for a file that does not match
-/// the object; both leave the object unchanged.
-void load(Tensor& tensor, const std::string& path);
-void load(Tensor& tensor, std::istream& stream);
-void load(std::vector<Tensor>& tensors, const std::string& path);
-void load(std::vector<Tensor>& tensors, std::istream& stream);
-template <io::Stateful T, io::FileOrInput In>
-void load(T& object, In&& in) {
+/// Loads what save(), torch.save or libtorch's torch::save wrote; the contents tell the format. `from` is a path or a
+/// std::istream, then the device if it is to be another one: `load(model, "model.pt", kCUDA)`; or the other arguments
+/// of serialize::InputArchive::load_from. A Tensor variable is replaced by the tensor in the file, which is on the CPU
+/// unless a device is given. An object keeps its tensors and copies the values into them, see its load_state_dict(); if
+/// a device is given, a module is moved there. Throws IoError for a bad file and StateError for a file that does not
+/// match the object; both leave the object unchanged.
+template <class... From>
+requires serialize::Input<From...>
+void load(Tensor& tensor, From&&... from) {
+  const OpScope op("load");
+  serialize::InputArchive archive;
+  archive.load_from(std::forward<From>(from)...);
+  tensor = archive.tensor();
+}
+template <class... From>
+requires serialize::Input<From...>
+void load(std::vector<Tensor>& tensors, From&&... from) {
+  const OpScope op("load");
+  serialize::InputArchive archive;
+  archive.load_from(std::forward<From>(from)...);
+  tensors = archive.tensors();
+}
+template <io::Stateful T, class... From>
+requires serialize::Input<From...>
+void load(T& object, From&&... from) {
+  serialize::InputArchive archive;
   StateDict state;
   {
     const OpScope op("load");
-    state = io::load_state(in);
+    archive.load_from(std::forward<From>(from)...);
+    state = archive.state_dict();
   }
   object.load_state_dict(state);
+  archive.move(object);
 }
-template <class M, io::FileOrInput In>
-void load(nn::ModuleHolder<M>& module, In&& in) {
-  load(*module, in);
-}
-template <io::Stateful T, io::FileOrInput In>
-void load(std::shared_ptr<T>& object, In&& in) {
-  load(*object, in);
-}
+template <class M, class... From>
+requires serialize::Input<From...>
+void load(nn::ModuleHolder<M>& module, From&&... from) { load(*module, std::forward<From>(from)...); }
+template <io::Stateful T, class... From>
+requires serialize::Input<From...>
+void load(std::shared_ptr<T>& object, From&&... from) { load(*object, std::forward<From>(from)...); }
 
 }  // namespace tandem
 #pragma GCC visibility pop

@@ -166,13 +166,17 @@ class Module : public std::enable_shared_from_this<Module> {
   /// does not derive from Cloneable; StateError if reset() registers other parts than the module has.
   virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
 
-  // ---- left out, as libtorch's archives
+  // ---- archives (io/archive.h); tandem::save(module, path) and load(module, path) need none
+  /// Writes state_dict() to a serialize::OutputArchive, and loads it from a serialize::InputArchive, of which other
+  /// entries are ignored. load() throws as load_state_dict() does.
   template <class Archive>
-  TANDEM_UNAVAILABLE("use tandem::save(module, path)")
-  void save(Archive&& archive) const;
+  requires requires(Archive& archive, const StateDict& state) { archive.write(state); }
+  void save(Archive& archive) const { archive.write(state_dict()); }
   template <class Archive>
-  TANDEM_UNAVAILABLE("use tandem::load(module, path)")
-  void load(Archive&& archive);
+  requires requires(Archive& archive, Module& module) { archive.load_into(module); }
+  void load(Archive& archive) { archive.load_into(*this); }
+  TANDEM_UNAVAILABLE("use tandem::save(module, path)") void save(const std::string& path) const;
+  TANDEM_UNAVAILABLE("use tandem::load(module, path)") void load(const std::string& path);
 
   // ---- types
   /// Returns this module as a `ModuleType` (for a holder type, as the module type that it holds), or null.

@@ -230,6 +230,15 @@ class Optimizer {
   /// Checks a state as load_state_dict does, and returns a function that loads it. The optimizer must not change before
   /// that function is called.
   virtual StateCommit prepare_load_state_dict(const StateDict& state);
+  /// Writes state_dict() to a serialize::OutputArchive, and loads it from a serialize::InputArchive (io/archive.h).
+  template <class Archive>
+  void save(Archive& archive) const {
+    archive.write(state_dict());
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    archive.load_into(*this, {"state", "master_weights", "step_scaler"});
+  }
 
  protected:
   /// The optimizer that keeps the state and the masters of this one's parameters. Wrappers around an optimizer return

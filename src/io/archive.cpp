@@ -1,0 +1,230 @@
+#include "tandem/io/archive.h"
+
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <sstream>
+#include <unordered_set>
+
+#include "src/io/path.h"
+#include "src/io/source.h"
+#include "src/io/zip.h"
+#include "tandem/base/check.h"
+#include "tandem/io/pickle.h"
+#include "tandem/io/serialize.h"
+
+namespace tandem::serialize {
+namespace {
+
+std::string first_name(const std::string& key) { return key.substr(0, key.find('.')); }
+
+/// The value with this name, or those whose names begin with it and a dot, as a dictionary.
+std::optional<IValue> find(const IValue& value, const std::string& key) {
+  if (value.isObject()) {
+    const ivalue::Object& object = value.toObjectRef();
+    if (object.hasattr(key)) return object.getAttr(key);
+  } else if (value.isGenericDict()) {
+    const GenericDict& dict = value.toGenericDict();
+    if (dict.contains(key)) return dict.at(key);
+    GenericDict below;
+    for (const auto& entry : dict) {
+      if (!entry.key().isString() || !entry.key().toStringRef().starts_with(key + ".")) continue;
+      below.insert(entry.key().toStringRef().substr(key.size() + 1), entry.value());
+    }
+    if (!below.empty()) return below;
+  }
+  const size_t dot = key.find('.');
+  if (dot == std::string::npos) return std::nullopt;
+  const std::optional<IValue> outer = find(value, key.substr(0, dot));
+  return outer ? find(*outer, key.substr(dot + 1)) : std::nullopt;
+}
+
+/// Returns the values as a state, if all are tensors.
+std::optional<StateDict> as_tensors(const GenericDict& values) {
+  StateDict state;
+  for (const auto& entry : values) {
+    if (!entry.value().isTensor()) return std::nullopt;
+    state.insert(entry.key().toStringRef(), entry.value().toTensor());
+  }
+  return state;
+}
+
+bool is_zip(const io::Source& source) {
+  char start[4] = {};
+  if (source.size >= sizeof start) source.read(0, start, sizeof start);
+  return io::is_zip({start, sizeof start});
+}
+
+/// The tensors on the device, if one is given.
+IValue moved(StateDict state, std::optional<Device> device) {
+  if (device) {
+    for (auto& item : state) item.value() = item.value().to(*device);
+  }
+  return state;
+}
+
+}  // namespace
+
+OutputArchive::OutputArchive() : values_(std::make_shared<GenericDict>()) {}
+
+void OutputArchive::write(const std::string& key, const IValue& value) { values_->insert_or_assign(key, value); }
+void OutputArchive::write(const std::string& key, const Tensor& tensor, bool /*is_buffer*/) {
+  const OpScope op("write");
+  TANDEM_CHECK(tensor.defined(), StateError, "the tensor '{}' is undefined; omit it", key);
+  write(key, IValue(tensor.detach()));
+}
+void OutputArchive::write(const std::string& key, const OutputArchive& nested) {
+  if (nested.values_->empty()) return write(key, IValue(GenericDict()));
+  for (const auto& entry : *nested.values_) write(key + "." + entry.key().toStringRef(), entry.value());
+}
+void OutputArchive::write(const StateDict& state) {
+  for (const auto& item : state) write(item.key(), item.value());
+}
+
+void OutputArchive::save_to(const std::string& path) const {
+  const OpScope op("save_to");
+  if (const auto state = as_tensors(*values_)) return io::save_state(*state, path);
+  io::is_torch_path(path);  // throws for NumPy's
+  io::save_pickle(*values_, path);
+}
+
+void OutputArchive::save_to(std::ostream& stream) const {
+  const OpScope op("save_to");
+  const std::vector<char> bytes = pickle_save(*values_);
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  TANDEM_CHECK(stream.flush().good(), IoError,
+               "cannot write {} bytes to the stream; check that it is open and has room", bytes.size());
+}
+
+void OutputArchive::save_to(const std::function<size_t(const void* data, size_t bytes)>& write) const {
+  const OpScope op("save_to");
+  const std::vector<char> bytes = pickle_save(*values_);
+  const size_t written = write(bytes.data(), bytes.size());
+  TANDEM_CHECK(written == bytes.size(), IoError, "the function wrote {} of {} bytes", written, bytes.size());
+}
+
+InputArchive::InputArchive() { set(GenericDict(), "the archive", {}); }
+
+void InputArchive::set(IValue value, std::string where, std::optional<Device> device) {
+  value_ = std::make_shared<const IValue>(std::move(value));
+  where_ = std::move(where);
+  device_ = device;
+}
+
+void InputArchive::load_from(const std::string& path, std::optional<Device> device) {
+  const OpScope op("load_from");
+  set(is_zip(io::file_source(path)) ? io::load_pickle(path, device.value_or(Device(kCPU)))
+                                    : moved(io::load_state(path), device),
+      path, device);
+}
+
+void InputArchive::load_from(std::istream& stream, std::optional<Device> device) {
+  const OpScope op("load_from");
+  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  TANDEM_CHECK(!stream.bad(), IoError, "cannot read the stream; open it in binary mode and check that it is readable");
+  load_from(bytes.data(), bytes.size(), device);
+}
+
+void InputArchive::load_from(const char* data, size_t bytes, std::optional<Device> device) {
+  const OpScope op("load_from");
+  if (is_zip(io::memory_source({data, bytes}))) {
+    return set(pickle_load({data, data + bytes}, device.value_or(Device(kCPU))), "the stream", device);
+  }
+  std::istringstream stream(std::string(data, bytes));
+  set(moved(io::load_state(stream), device), "the stream", device);
+}
+
+void InputArchive::load_from(const std::function<size_t(uint64_t position, void* to, size_t bytes)>& read,
+                             const std::function<size_t()>& size, std::optional<Device> device) {
+  const OpScope op("load_from");
+  std::string bytes(size(), '\0');
+  const size_t got = read(0, bytes.data(), bytes.size());
+  TANDEM_CHECK(got == bytes.size(), IoError, "the function read {} of {} bytes", got, bytes.size());
+  load_from(bytes.data(), bytes.size(), device);
+}
+
+bool InputArchive::try_read(const std::string& key, IValue& value) const {
+  std::optional<IValue> found = find(*value_, key);
+  if (found) value = std::move(*found);
+  return found.has_value();
+}
+
+bool InputArchive::try_read(const std::string& key, Tensor& tensor, bool /*is_buffer*/) const {
+  const std::optional<IValue> found = find(*value_, key);
+  if (!found || !found->isTensor()) return false;
+  tensor.defined() ? tensor.set_data(found->toTensor()) : void(tensor = found->toTensor());
+  return true;
+}
+
+bool InputArchive::try_read(const std::string& key, InputArchive& nested) const {
+  std::optional<IValue> found = find(*value_, key);
+  if (!found || !(found->isGenericDict() || found->isObject())) return false;
+  nested.set(std::move(*found), fmt::format("'{}' of {}", key, where_), device_);
+  return true;
+}
+
+void InputArchive::throw_missing(const char* what, const std::string& key) const {
+  const OpScope op("read");
+  TANDEM_THROW(StateError, "{} has no {} '{}'; it has: {}", where_, what, key, fmt::join(keys(), ", "));
+}
+
+void InputArchive::read(const std::string& key, IValue& value) const {
+  if (!try_read(key, value)) throw_missing("value", key);
+}
+void InputArchive::read(const std::string& key, Tensor& tensor, bool is_buffer) const {
+  if (!try_read(key, tensor, is_buffer)) throw_missing("tensor", key);
+}
+void InputArchive::read(const std::string& key, InputArchive& nested) const {
+  if (!try_read(key, nested)) throw_missing("nested archive", key);
+}
+
+std::vector<std::string> InputArchive::keys() const {
+  OrderedDict<std::string, bool> names;
+  const auto add = [&](const std::string& name) {
+    if (const std::string first = first_name(name); !names.contains(first)) names.insert(first, true);
+  };
+  if (value_->isObject()) {
+    for (const auto& item : value_->toObjectRef().attributes()) add(item.key());
+  } else if (value_->isGenericDict()) {
+    for (const auto& entry : value_->toGenericDict()) {
+      if (entry.key().isString()) add(entry.key().toStringRef());
+    }
+  }
+  return names.keys();
+}
+
+StateDict InputArchive::state_dict() const { return io::to_state_dict(*value_); }
+
+StateDict InputArchive::part_of(const StateDict& state, std::initializer_list<std::string> others) const {
+  std::unordered_set<std::string> names(others);
+  for (const auto& item : state) names.insert(first_name(item.key()));
+  StateDict part;
+  for (const auto& item : state_dict()) {
+    if (names.contains(first_name(item.key()))) part.insert(item.key(), item.value());
+  }
+  return part;
+}
+
+std::vector<Tensor> InputArchive::tensors() const {
+  const StateDict state = state_dict();
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < state.size(); ++i) {
+    const Tensor* t = state.find(std::to_string(i));
+    TANDEM_CHECK(
+        t, StateError,
+        "{} has the tensor '{}' and is not a vector of tensors; use io::load_state, or load it into the object "
+        "that it was saved from",
+        where_, state[0].key());
+    tensors.push_back(*t);
+  }
+  return tensors;
+}
+
+Tensor InputArchive::tensor() const {
+  const std::vector<Tensor> all = tensors();
+  TANDEM_CHECK(all.size() == 1, StateError,
+               "{} has {} tensors, not one; load a vector of tensors, or use io::load_state", where_, all.size());
+  return all[0];
+}
+
+}  // namespace tandem::serialize
