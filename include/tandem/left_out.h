@@ -17,13 +17,22 @@ struct LeftOut {
 #define TANDEM_NO_SCRIPT \
   "tandem does not run TorchScript: define the module in C++ and load its weights with tandem::load(module, path)"
 namespace jit {
-template <class... Args>
-TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
-LeftOut load(Args&&...);
+#define TANDEM_SCRIPT_FUNCTION(name)   \
+  template <class... Args>             \
+  TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) \
+  LeftOut name(Args&&...);
+TANDEM_SCRIPT_FUNCTION(load)
+TANDEM_SCRIPT_FUNCTION(compile)
+TANDEM_SCRIPT_FUNCTION(freeze)
+TANDEM_SCRIPT_FUNCTION(optimize_for_inference)
+TANDEM_SCRIPT_FUNCTION(setGraphExecutorOptimize)
 struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) Module : LeftOut {};
+struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) CompilationUnit : LeftOut {};
 namespace script {
+TANDEM_SCRIPT_FUNCTION(load)
 struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) Module : LeftOut {};
 }  // namespace script
+#undef TANDEM_SCRIPT_FUNCTION
 }  // namespace jit
 #undef TANDEM_NO_SCRIPT
 

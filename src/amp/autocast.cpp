@@ -69,6 +69,14 @@ void set_autocast_dtype(DeviceType type, DType dtype) {
 
 bool is_autocast_available(DeviceType type) { return type == kCPU || accelerator().is_available(); }
 bool is_autocast_cache_enabled() { return thread_state().autocast_cache_enabled; }
+void set_autocast_cache_enabled(bool enabled) { thread_state().autocast_cache_enabled = enabled; }
+int increment_autocast_nesting() { return ++thread_state().autocast_nesting; }
+int decrement_autocast_nesting() {
+  const OpScope op("decrement_autocast_nesting");
+  int& nesting = thread_state().autocast_nesting;
+  TANDEM_CHECK(nesting > 0, StateError, "the thread is in no region; call increment_autocast_nesting() first");
+  return --nesting;
+}
 
 void set_gradient_dtype(GradientDType mode) { gradient_mode.store(mode); }
 GradientDType gradient_dtype() { return gradient_mode.load(std::memory_order_relaxed); }

@@ -17,12 +17,6 @@ void modules(torch::Tensor x) {
   torch::data::datasets::ChunkDataset<int, int> chunks();  // error: derive from data::datasets::StatefulDataset
 }
 
-void autocast() {
-  at::autocast::set_autocast_enabled(at::kCUDA, true);  // error: declare a guard
-  at::autocast::set_enabled(true);                      // error: declare a guard
-  at::autocast::clear_cache();                          // error: clears the cache when its region ends
-}
-
 void tensors(torch::Tensor x) {
   x.to(torch::kMPS);                                 // error: tandem's devices are kCPU and kCUDA
   x.to(torch::kComplexFloat);                        // error: keep the real and the imaginary part in two tensors

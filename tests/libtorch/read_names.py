@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes names.json: the public names in libtorch's headers, by the place where a program writes them.
+"""Writes names.json: the public names in libtorch's headers, by the place where a program writes them; and
+compat/headers.txt: the headers that programs include; and parameters.txt: the parameters of the functions and methods,
+a line for each name, as a caller writes them.
 
 Usage: .venv-torch/bin/python tests/libtorch/read_names.py     (scripts/torch_venv.sh installs PyTorch)
 Names of implementation details (detail namespaces, leading underscores, backward and out variants) are left out here;
@@ -8,6 +10,7 @@ which of the others tandem leaves out, and why, stands in check_names.py.
 import json
 import os
 import re
+import textwrap
 
 import torch
 
@@ -187,10 +190,84 @@ KEYWORDS = {"C10_DEPRECATED_MESSAGE", "return", "if", "for", "while", "switch", 
             "TORCH_OPTIM_FUNCTOR_OPTIONS", "alignas"} - {"defined"}
 
 
+# How a caller writes arguments of these types: values instead of optional ones, literals, and names of enumerators.
+ARGUMENTS = [(r"^const (.*?) ?&$", r"\1"), (r"^(?:::)?std::optional<(.*)>$", r"\1"), (r"^at::Optional(IntArrayRef)$", r"\1"),
+             (r"^(at::|c10::|::std::|std::)", ""), (r"^ITensorListRef$", "TensorList"), (r"^string_view$", "text"),
+             (r"^initializer_list", "std::initializer_list"), (r"^TensorBase$", "Tensor"), (r"^Tensor ?&$", "Tensor&")]
+# Types of overloads that programs do not call: symbolic sizes, names of dimensions, options one by one, internals.
+UNCALLED = r"SymInt|Dimname|DispatchKey|List<|Stream|Quantizer|TensorImpl|Layout|Storage|Deleter|Backend|T&&|void|TypeMeta"
+
+
+def split_parameters(text):
+    depth, parts = 0, [""]
+    for c in text:
+        depth += {"<": 1, "(": 1, "{": 1, ">": -1, ")": -1, "}": -1}.get(c, 0)
+        parts[-1] += c
+        if c == "," and depth == 0:
+            parts[-1] = parts[-1][:-1]
+            parts.append("")
+    return [p.split("=")[0].strip() for p in parts if p.strip()]
+
+
+def argument(parameter):
+    kind, name = re.match(r"(.*?)\s*(\w*)$", parameter).groups()
+    if name == "reduction":
+        return "reduction"
+    for pattern, text in ARGUMENTS:
+        kind = re.sub(pattern, text, kind)
+    return kind.replace("at::", "").replace("c10::", "")
+
+
+def parameters(names):
+    """{place and name: lists of arguments}."""
+    found = []
+    for path in headers(f"{INCLUDE}/ATen/ops", f"{INCLUDE}/torch/csrc/autograd/generated/variable_factories.h"):
+        if not re.search(r"_(ops|native|dispatch)\.h$", path):
+            found += [("torch", *m) for m in re.findall(
+                r"^inline\s+[^;{}()]*?\b(\w+)\s*\(([^{};]*)\)\s*\{", text_of(path), flags=re.M)]
+    for header in ("TensorBase", "TensorBody"):
+        found += [("Tensor", *m) for m in re.findall(
+            r"^  (?:inline )?[\w:&<>,* ]+? &?(\w+)\(([^{};]*)\)\s*const\s*&?\s*(?:;|\{|noexcept)",
+            text_of(f"{INCLUDE}/ATen/core/{header}.h"), flags=re.M)]
+    lists = {}
+    for place, name, text in found:
+        if name in names[place] and not re.search(UNCALLED, text) and not re.fullmatch(r"(packed_)?accessor\w*", name):
+            lists.setdefault(f"{place}::{name}", set()).add(", ".join(argument(p) for p in split_parameters(text)))
+    return lists
+
+
+# Folders of libtorch's headers that no program for its public interface includes.
+INTERNAL = (r"ATen/(native|cpu|hip|mps|miopen|mkl|xpu|nnapi|functorch|templates|test)/|"
+            r"ATen/ops/(_(?!cast_)|.*_(backward|ops|native|dispatch|meta)\.h)|c10/(hip|xpu|mobile|test)/|"
+            r"torch/csrc/(acc|dynamo|export|functionalization|functorch|fx|inductor|instruction_counter|itt|lazy|monitor|"
+            r"mps|mtia|multiprocessing|onnx|python_|shim_|stable|xpu|copy_utils|TH|Py)|"
+            r"torch/csrc/jit/(backends|codegen|mobile|operator_upgraders|python|tensorexpr|testing|passes/.*/|"
+            r"runtime/static)|torch/csrc/(distributed/(autograd|rpc|c10d/.*)|profiler/.*)/")
+
+
+def header_list():
+    """Lines of `folder: names`. Names without an extension end in .h."""
+    paths = [os.path.relpath(os.path.join(folder, name), INCLUDE) for root in ("ATen", "c10", "torch")
+             for folder, _, names in os.walk(os.path.join(INCLUDE, root)) for name in names
+             if name.endswith((".h", ".hpp"))]
+    paths += [f"torch/{os.path.relpath(path, API)}" for path in headers(API)]  # both are on the include path
+    folders = {}
+    for path in sorted(set(paths)):
+        if not re.match(INTERNAL, path) and path != "torch/torch.h":
+            folders.setdefault(os.path.dirname(path), []).append(re.sub(r"\.h$", "", os.path.basename(path)))
+    return [f"{folder}: {line}" for folder, names in folders.items()
+            for line in textwrap.wrap(" ".join(names), 118 - len(folder), break_on_hyphens=False)]
+
+
 if __name__ == "__main__":
     names = read()
     with open(os.path.join(HERE, "names.json"), "w", encoding="utf-8") as file:
         json.dump({"version": torch.__version__, "names": names}, file, indent=0)
         file.write("\n")
+    with open(os.path.join(HERE, "../../compat/headers.txt"), "w", encoding="utf-8") as file:
+        file.write("\n".join(header_list()) + "\n")
+    with open(os.path.join(HERE, "parameters.txt"), "w", encoding="utf-8") as file:
+        for name, lists in sorted(parameters(names).items()):
+            file.write(f"{name}: {' | '.join(sorted(lists))}\n")
     for place, found in names.items():
         print(place, len(found))

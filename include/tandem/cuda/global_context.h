@@ -1,6 +1,7 @@
 #pragma once
 // globalContext: libtorch's object for the switches of cuda/math_mode.h.
 #include <cstddef>
+#include <string>
 
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/math_mode.h"
@@ -23,6 +24,21 @@ class Context {
   void setAllowTF32CuBLAS(bool allow) { cuda::set_allow_tf32_matmul(allow); }
   bool allowTF32CuDNN() const { return cuda::allow_tf32_conv(); }
   void setAllowTF32CuDNN(bool allow) { cuda::set_allow_tf32_conv(allow); }
+  bool hasCuDNN() const { return cuda::is_available(); }
+  /// "highest" computes products of f32 matrices in f32; "high" and "medium" may use TF32.
+  std::string float32MatmulPrecision() const { return cuda::allow_tf32_matmul() ? "high" : "highest"; }
+  void setFloat32MatmulPrecision(const std::string& precision) { cuda::set_allow_tf32_matmul(precision != "highest"); }
+  /// These have no effect. tandem uses the libraries that it was built with, holds sums of f16 and bf16 products in
+  /// f32, and chooses the algorithm of attention by the inputs.
+  void setUserEnabledCuDNN(bool /*on*/) {}
+  void setUserEnabledMkldnn(bool /*on*/) {}
+  void setAllowFP16ReductionCuBLAS(bool /*allow*/) {}
+  void setAllowBF16ReductionCuBLAS(bool /*allow*/) {}
+  void setSDPUseFlash(bool /*on*/) {}
+  void setSDPUseMemEfficient(bool /*on*/) {}
+  void setSDPUseMath(bool /*on*/) {}
+  void setSDPUseCuDNN(bool /*on*/) {}
+  void lazyInitCUDA() {}
 };
 
 /// The only Context, which has no state of its own.

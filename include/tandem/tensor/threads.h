@@ -10,6 +10,10 @@ int get_num_threads();
 /// number of processors. Results do not depend on it, except those of products and convolutions by OpenBLAS. Throws
 /// StateError unless 1 <= count <= 4096. May have no effect in a child of fork() (docs/troubleshooting.md).
 void set_num_threads(int count);
+/// Do nothing: new threads need no preparation, and ops do not run beside each other. For programs for libtorch.
+inline void init_num_threads() {}
+inline void set_num_interop_threads(int /*count*/) {}
+inline int get_num_interop_threads() { return 1; }
 
 }  // namespace tandem
 #pragma GCC visibility pop
