@@ -103,17 +103,19 @@ void SequentialImpl::clone_(const Module& other, const std::optional<Device>& de
   }
 }
 
-Tensor SequentialImpl::forward(const Tensor& input) {
+Tensor SequentialImpl::run(TensorList inputs) {
   if (is_empty()) {
     const OpScope op("Sequential");
     TANDEM_THROW(StateError, "it contains no modules; push_back() some before forward()");
   }
-  Tensor x = input;
+  Tensor x = inputs[0];
   for (size_t i = 0; i < modules_.size(); ++i) {
     Tensor fused;
-    if (i + 1 < modules_.size()) fused = forward_fused(modules_[i].ptr().get(), modules_[i + 1].ptr().get(), x);
+    const bool takes_all = i == 0 && inputs.size() > 1;
+    if (i + 1 < modules_.size() && !takes_all)
+      fused = forward_fused(modules_[i].ptr().get(), modules_[i + 1].ptr().get(), x);
     if (fused.defined()) ++i;
-    x = fused.defined() ? fused : modules_[i].forward(x);
+    x = fused.defined() ? fused : takes_all ? modules_[0].forward(inputs) : modules_[i].forward(x);
   }
   return x;
 }

@@ -98,10 +98,10 @@ constexpr bool check_tensor_module() {
   using Class = typename ModuleOf<std::remove_cvref_t<T>>::type;
   if constexpr (std::derived_from<Class, Module>) {
     static_assert(
-        TensorModule<Class>,
+        TensorModule<Class> || takes_some_tensors<Class>,
         "Sequential and AnyModule need modules with a public `Tensor forward(const Tensor&)`; give the module "
         "one, or call it from a module of your own");
-    return TensorModule<Class>;
+    return TensorModule<Class> || takes_some_tensors<Class>;
   } else {
     return true;
   }
@@ -134,13 +134,21 @@ class AnyModule {
   template <std::same_as<Tensor>... More>
   requires(sizeof...(More) < 6) Tensor forward(const Tensor& x, const More&... more)
   const {
-    if (!forward_) detail::throw_empty_any_module();
     const Tensor arguments[] = {x, more...};
-    return forward_(*module_, arguments, 1 + sizeof...(More));
+    return forward(TensorList(arguments, 1 + sizeof...(More)));
+  }
+  Tensor forward(TensorList arguments) const {
+    if (!forward_) detail::throw_empty_any_module();
+    return forward_(*module_, arguments.data(), arguments.size());
   }
   /// Holds a deep copy of the module (Module::clone).
   AnyModule clone(const std::optional<Device>& device = std::nullopt) const;
   std::shared_ptr<Module> ptr() const { return module_; }
+  /// The same as an `M`. Throws StateError if the module has another type.
+  template <class M>
+  std::shared_ptr<M> ptr() const {
+    return {module_, &get<M>()};
+  }
   /// Returns the module as an `M` (a module or holder class). Throws StateError if it has another type.
   template <class M>
   auto& get() const {

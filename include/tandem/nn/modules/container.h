@@ -31,9 +31,9 @@ class FunctionalImpl : public Cloneable<FunctionalImpl> {
 TANDEM_MODULE(Functional);
 
 /// Runs modules one after another, each on the output of the previous one. Elements are modules with
-/// `Tensor forward(Tensor)`; they are registered as "0", "1", ..., or with given names. A Linear or Conv2d that is
-/// followed by a ReLU runs as one op, linear_relu or conv2d_relu, which saves a tensor, unless either has a call hook:
-/// the hook must see the tensor in between.
+/// `Tensor forward(Tensor)`, the first also with up to six tensors; they are registered as "0", "1", ..., or with given
+/// names. A Linear or Conv2d that is followed by a ReLU runs as one op, linear_relu or conv2d_relu, which saves a
+/// tensor, unless either has a call hook: the hook must see the tensor in between.
 ///
 ///   nn::Sequential net(nn::Linear(784, 64), nn::Functional(relu), nn::Linear(64, 10));
 ///   nn::Sequential net({{"fc1", nn::Linear(784, 64)}, {"fc2", nn::Linear(64, 10)}});
@@ -54,8 +54,12 @@ class SequentialImpl : public Module {
   /// The copy's modules are clones.
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
 
-  /// Returns the last module's output. Throws StateError if there are no modules.
-  Tensor forward(const Tensor& input);
+  /// Returns the last module's output; the first module gets all inputs. Throws StateError if there are no modules.
+  template <std::same_as<Tensor> Result = Tensor, std::same_as<Tensor>... More>
+  requires(sizeof...(More) < 6) Result forward(const Tensor& input, const More&... more) {
+    const Tensor inputs[] = {input, more...};
+    return run(TensorList(inputs, 1 + sizeof...(More)));
+  }
   void pretty_print(std::ostream& stream) const override;
 
   /// Appends a module, with the given name or its index as the name. Throws StateError for an empty module or a used
@@ -83,12 +87,18 @@ class SequentialImpl : public Module {
   }
   /// The module at `index`. Throws IndexError beyond the end.
   std::shared_ptr<Module> ptr(size_t index) const { return checked(index).ptr(); }
+  /// The same as an `M`. Throws as at() does.
+  template <class M>
+  std::shared_ptr<M> ptr(size_t index) const {
+    return {ptr(index), &at<M>(index)};
+  }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
 
  protected:
   void clone_(const Module& other, const std::optional<Device>& device) override;
 
  private:
+  Tensor run(TensorList inputs);
   const AnyModule& checked(size_t index) const;
   std::vector<AnyModule> modules_;
 };
@@ -173,6 +183,11 @@ class ModuleListImpl : public Module {
   }
   /// The module at `index`. Throws IndexError beyond the end.
   std::shared_ptr<Module> ptr(size_t index) const;
+  /// The same as an `M`. Throws as at() does.
+  template <class M>
+  std::shared_ptr<M> ptr(size_t index) const {
+    return {ptr(index), &at<M>(index)};
+  }
   std::shared_ptr<Module> operator[](size_t index) const { return ptr(index); }
 
  protected:
