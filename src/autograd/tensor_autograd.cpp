@@ -142,8 +142,16 @@ Tensor Tensor::detach() const {
 const Tensor& Tensor::detach_() const {
   const OpScope op("detach_");
   TensorImpl& impl = checked("detach_");
-  TANDEM_CHECK(!impl.is_view, AutogradError, "a view cannot be detached in place; use detach()");
-  if (AutogradMeta* m = meta_or_null(*this)) {
+  AutogradMeta* m = meta_or_null(*this);
+  if (impl.is_view) {
+    // Many ops end in a view of a tensor of their own, such as Linear of rank 3 and the states of an LSTM. PyTorch's do
+    // not; if nothing else holds that tensor, the program cannot tell either.
+    TANDEM_CHECK(m->view->base.impl_ptr().use_count() == 1, AutogradError,
+                 "a view of another tensor cannot be detached in place; use detach()");
+    m->view.reset();
+    impl.is_view = false;
+  }
+  if (m) {
     m->grad_fn = nullptr;
     m->output = 0;
   }

@@ -14,4 +14,6 @@ void throw_float8_arithmetic(DType t) {
                "does not compute in {}, which only holds values; convert with .to(kFloat) or .to(kBFloat16)", name(t));
 }
 
+void throw_undefined_dtype() { TANDEM_THROW(DTypeError, "the dtype is that of an undefined tensor; give another one"); }
+
 }  // namespace tandem::detail

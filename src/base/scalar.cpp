@@ -4,6 +4,12 @@
 
 namespace tandem {
 
+Scalar Scalar::operator-() const {
+  const OpScope op("neg");
+  TANDEM_CHECK(!is_boolean(), DTypeError, "a bool has no negative; use !");
+  return is_floating_point() ? Scalar(-double_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(int_)));
+}
+
 std::string Scalar::str() const {
   return is_boolean()    ? fmt::format("{}", to_int64() != 0)
          : is_integral() ? fmt::format("{}", to_int64())

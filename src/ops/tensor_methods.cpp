@@ -258,7 +258,10 @@ Tensor Tensor::type_as(const Tensor& other) const {
   checks::defined("other", other);
   return tandem::to(*this, other.device(), other.dtype());
 }
-Tensor Tensor::contiguous(MemoryFormat format) const { return tandem::contiguous(*this, format); }
+Tensor Tensor::contiguous(MemoryFormat format) const {
+  if (!defined()) return known("contiguous"), *this;
+  return tandem::contiguous(*this, format);
+}
 Tensor Tensor::clone(MemoryFormat format) const { return tandem::clone(*this, format); }
 
 }  // namespace tandem

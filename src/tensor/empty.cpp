@@ -12,8 +12,13 @@ namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
+int64_t width_of(DType t) {
+  if (t == DType::Undefined) detail::throw_undefined_dtype();
+  return static_cast<int64_t>(element_size(t));
+}
+
 void check_sizes(IntArrayRef sizes, DType t) {
-  Checked bytes = static_cast<int64_t>(element_size(t));
+  Checked bytes = width_of(t);
   for (int64_t s : sizes) {
     TANDEM_CHECK(s >= 0, ShapeError, "sizes {} have a negative entry; all must be at least 0", to_string(sizes));
     bytes *= s > 0 ? s : 1;
@@ -24,7 +29,7 @@ void check_sizes(IntArrayRef sizes, DType t) {
 
 // The number of bytes that sizes and strides span.
 size_t bytes_of(IntArrayRef sizes, IntArrayRef strides, DType t) {
-  const auto width = static_cast<int64_t>(element_size(t));
+  const int64_t width = width_of(t);
   const std::optional<int64_t> extent = extent_of(sizes, strides);
   TANDEM_CHECK(extent && *extent <= kMaxBytes / width, ShapeError,
                "sizes {} with strides {} of {} need more bytes than the address space has; check them",

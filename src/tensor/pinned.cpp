@@ -6,12 +6,12 @@
 
 namespace tandem {
 
-bool Tensor::is_pinned() const {
+bool Tensor::is_pinned(std::optional<Device> /*device*/) const {
   TensorImpl& x = checked("is_pinned");
   return x.storage->device().is_cpu() && accelerator().is_pinned(x.storage->data_unresolved());
 }
 
-Tensor Tensor::pin_memory() const {
+Tensor Tensor::pin_memory(std::optional<Device> /*device*/) const {
   const OpScope op("pin_memory");
   checked("pin_memory");
   TANDEM_CHECK(is_cpu(), DeviceError, "the tensor is on {}; only host memory can be page-locked: call cpu() first",

@@ -135,13 +135,6 @@ void put_matrices(Text& out, const std::vector<double>& values, IntArrayRef size
   }
 }
 
-const char* type_name(DType t) {
-  static constexpr const char* names[kNumDTypes] = {"Byte",          "Char",        "Short",         "Int",  "Long",
-                                                    "Half",          "Float",       "Double",        "Bool", "BFloat16",
-                                                    "Float8_e4m3fn", "Float8_e5m2", "Float8_e8m0fnu"};
-  return names[static_cast<int>(t)];
-}
-
 std::string text_of(const Tensor& x, int64_t line_size) {
   Text out;
   const IntArrayRef sizes = x.sizes();
@@ -157,7 +150,7 @@ std::string text_of(const Tensor& x, int64_t line_size) {
   } else if (!values.empty()) {
     put_matrices(out, values, sizes, line_size);
   }
-  put(out, "[ {}{}Type{{{}}} ]", x.is_cpu() ? "CPU" : "CUDA", type_name(x.dtype()), fmt::join(sizes, ","));
+  put(out, "[ {}{}Type{{{}}} ]", x.is_cpu() ? "CPU" : "CUDA", toString(x.dtype()), fmt::join(sizes, ","));
   return fmt::to_string(out);
 }
 
@@ -179,7 +172,29 @@ std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << to_string(x, line_size); }
 
 std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << type_name(dtype); }
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  constexpr const char* names[] = {"unsigned char",
+                                   "signed char",
+                                   "short int",
+                                   "int",
+                                   "long int",
+                                   "c10::Half",
+                                   "float",
+                                   "double",
+                                   "bool",
+                                   "c10::BFloat16",
+                                   "c10::Float8_e4m3fn",
+                                   "c10::Float8_e5m2",
+                                   "c10::Float8_e8m0fnu",
+                                   "nullptr (uninitialized)"};
+  return out << names[static_cast<int>(dtype)];
+}
+const char* toString(DType dtype) {
+  constexpr const char* names[] = {"Byte",          "Char",        "Short",          "Int",      "Long",
+                                   "Half",          "Float",       "Double",         "Bool",     "BFloat16",
+                                   "Float8_e4m3fn", "Float8_e5m2", "Float8_e8m0fnu", "Undefined"};
+  return names[static_cast<int>(dtype)];
+}
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 std::ostream& detail::print_number(std::ostream& out, Scalar value) {

@@ -60,17 +60,17 @@ void TensorImpl::refresh() {
   }
 }
 
-int64_t Tensor::size(int64_t d) const { return entry_of_dim(checked("size").sizes, d, "size"); }
+int64_t Tensor::size(int64_t d) const { return entry_of_dim(known("size").sizes, d, "size"); }
 int64_t Tensor::stride(int64_t d) const { return entry_of_dim(checked("stride").strides, d, "stride"); }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
-  const TensorImpl& t = checked("is_contiguous");
+  const TensorImpl& t = known("is_contiguous");
   if (format != MemoryFormat::ChannelsLast) return t.contiguous;
   return t.sizes.size() == 4 && dense_in_order(t.sizes, t.strides, std::initializer_list<size_t>{1, 3, 2, 0});
 }
 
 bool Tensor::is_non_overlapping_and_dense() const {
-  const TensorImpl& t = checked("is_non_overlapping_and_dense");
+  const TensorImpl& t = known("is_non_overlapping_and_dense");
   std::vector<size_t> order(t.sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return t.strides[a] < t.strides[b]; });
@@ -105,6 +105,18 @@ void Tensor::throw_out_of_range(const Scalar& value, const char* kind, size_t by
 void Tensor::throw_undefined(const char* method) {
   const OpScope op(method);
   TANDEM_THROW(StateError, "undefined tensor (default-constructed or moved from); give it a value first");
+}
+
+const TensorImpl& Tensor::undefined_impl(const char* method) {
+  if (!detail::RunningOp::of_thread().runs_user_code) throw_undefined(method);
+  static const TensorImpl& none = *[] {
+    auto* impl = new TensorImpl;
+    impl->sizes = {0};
+    impl->strides = {1};
+    impl->dtype = DType::Undefined;
+    return impl;
+  }();
+  return none;
 }
 
 void* Tensor::mutable_pointer(std::optional<DType> expected) const {

@@ -204,6 +204,22 @@ TEST(Detach, InPlace) {
   EXPECT_THROWS((x * 2).view({1, 1}).detach_(), AutogradError, "detach_", "view");
 }
 
+TEST(Detach, ResultsInPlaceThatEndInAViewOfTheirOwn) {
+  const Tensor w = ones({2, 3}), x = ones({2, 4, 3}).requires_grad_();
+  for (const Tensor& y : {linear(x, w, {}), max_pool1d(x, {3}), unsqueeze(x * 2, 0)}) {
+    ASSERT_TRUE(y.is_view());
+    const Tensor loss = y.sum();
+    y.detach_();
+    EXPECT_FALSE(y.requires_grad() || y.is_view());
+    y.add_(1);
+    x.mutable_grad() = Tensor();
+    loss.backward();
+    EXPECT_TRUE(x.grad().defined());
+  }
+  const Tensor y = linear(x, w, {}), part = y[0];
+  EXPECT_THROWS(part.detach_(), AutogradError, "detach_", "view of another tensor");
+}
+
 TEST(SetData, KeepsTheTensorsIdentity) {
   const Tensor x = leaf({1, 2});
   const Tensor handle = x;

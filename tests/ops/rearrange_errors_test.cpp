@@ -52,8 +52,8 @@ BadInputs joins() {
   const Tensor none, x = ones({2, 3}), y = ones({4}), far = on_another_device({2, 3}), cube = ones({1, 2, 3});
   return {
       BAD_INPUT("concat", concat({}), StateError, "empty"),
-      UNDEFINED("concat", concat({x, none})),
-      UNDEFINED("concatenate", concatenate({x, none})),
+      BAD_INPUT("concat", concat({none, none}), StateError, "empty"),
+      BAD_INPUT("concatenate", concatenate({none}), StateError, "empty"),
       BAD_INPUT("concatenate", concatenate({x, y}), ShapeError, "tensor 1 is [4]", "[2, 3]"),
       BAD_INPUT("hstack", hstack({}), StateError, "empty"),
       UNDEFINED("hstack", hstack({x, none})),

@@ -97,7 +97,7 @@ BadInputs joins_and_conversions() {
   const Tensor none, x = ones({2, 3}), y = ones({4}), number = scalar_tensor(1), far = on_another_device({2, 3});
   BadInputs rows = {
       BAD_INPUT("cat", cat({}), StateError, "empty"),
-      UNDEFINED("cat", cat({x, none})),
+      BAD_INPUT("cat", cat({none, none}), StateError, "empty"),
       BAD_INPUT("cat", cat({x, y}), ShapeError, "tensor 1 is [4]", "[2, 3]", "dimension 0"),
       BAD_INPUT("cat", cat({x, ones({2, 4})}), ShapeError, "tensor 1 is [2, 4]", "[2, 3]", "dimension 0"),
       BAD_INPUT("cat", cat({x, x}, 2), IndexError, "dimension 2", "rank 2", "[-2, 1]"),

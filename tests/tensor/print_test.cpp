@@ -68,7 +68,7 @@ TEST(Print, SizesDtypesAndDevices) {
   std::ostringstream out;
   out << x.sizes() << ' ' << x.strides() << ' ' << Dims{3} << ' ' << Dims() << ' ' << x.dtype() << ' ' << kFloat << ' '
       << x.device() << ' ' << Device("cuda:1") << ' ' << kCUDA;
-  EXPECT_EQ(out.str(), "[1, 2] [2, 1] [3] [] BFloat16 Float cpu cuda:1 cuda");
+  EXPECT_EQ(out.str(), "[1, 2] [2, 1] [3] [] c10::BFloat16 float cpu cuda:1 cuda");
 }
 
 TEST(Print, NumbersPrintAsInCpp) {

@@ -125,11 +125,13 @@ TEST(Tensor, ItemReadsOneElementOfAnyDtype) {
 TEST(Tensor, UndefinedTensorsAreRefusedByName) {
   const Tensor x;
   EXPECT_FALSE(x.defined());
-  EXPECT_THROWS(x.sizes(), StateError, "undefined tensor");
-  EXPECT_THROWS(x.dtype(), StateError, "undefined tensor");
+  EXPECT_THROWS(x.strides(), StateError, "undefined tensor");
   EXPECT_THROWS(x.item(), StateError, "undefined tensor");
   EXPECT_THROWS(x.data_ptr<float>(), StateError, "undefined tensor");
   EXPECT_THROWS(empty_like(x), StateError, "undefined tensor");
+  EXPECT_THROWS(empty({2}, x.dtype()), DTypeError, "empty: ", "undefined tensor");
+  EXPECT_THROWS(full({2}, 1, x.scalar_type()), DTypeError, "full: ", "undefined tensor");
+  EXPECT_THROWS(ones({2}).to(x.dtype()), DTypeError, "to: ", "undefined tensor");
   EXPECT_THROWS(x.normal_(), StateError, "normal_: ", "undefined tensor");
 }
 

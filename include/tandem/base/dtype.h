@@ -11,9 +11,37 @@
 namespace tandem {
 
 /// Element type of a tensor. The float8 types only hold values (base/float8.h): ops that compute refuse them.
-enum class DType : uint8_t { U8, I8, I16, I32, I64, F16, F32, F64, Bool, BF16, F8E4M3FN, F8E5M2, F8E8M0FNU };
-/// The number of DType values, for arrays.
-inline constexpr int kNumDTypes = 13;
+/// Undefined is that of an undefined tensor. The names after it are libtorch's.
+enum class DType : uint8_t {
+  U8,
+  I8,
+  I16,
+  I32,
+  I64,
+  F16,
+  F32,
+  F64,
+  Bool,
+  BF16,
+  F8E4M3FN,
+  F8E5M2,
+  F8E8M0FNU,
+  Undefined,
+  Byte = U8,
+  Char = I8,
+  Short = I16,
+  Int = I32,
+  Long = I64,
+  Half = F16,
+  Float = F32,
+  Double = F64,
+  BFloat16 = BF16,
+  Float8_e4m3fn = F8E4M3FN,
+  Float8_e5m2 = F8E5M2,
+  Float8_e8m0fnu = F8E8M0FNU
+};
+/// The number of DType values without Undefined, for arrays.
+inline constexpr int kNumDTypes = static_cast<int>(DType::Undefined);
 
 /// libtorch's names for the type.
 using ScalarType = DType;
@@ -33,21 +61,21 @@ inline constexpr DType kBFloat16 = DType::BF16;
 inline constexpr DType kFloat8_e4m3fn = DType::F8E4M3FN, kFloat8_e5m2 = DType::F8E5M2;
 inline constexpr DType kFloat8_e8m0fnu = DType::F8E8M0FNU;
 
-/// Size of one element in bytes.
+/// Size of one element in bytes; 0 for Undefined.
 constexpr size_t element_size(DType t) {
-  constexpr size_t sizes[kNumDTypes] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2, 1, 1, 1};
+  constexpr size_t sizes[kNumDTypes + 1] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2, 1, 1, 1};
   return sizes[static_cast<int>(t)];
 }
 
 /// "f32", "bf16", "i64", ...: the names used in messages.
 constexpr std::string_view name(DType t) {
-  constexpr std::string_view names[kNumDTypes] = {"u8",  "i8",   "i16",  "i32",      "i64",    "f16",      "f32",
-                                                  "f64", "bool", "bf16", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"};
+  constexpr std::string_view names[] = {"u8",  "i8",   "i16",  "i32",      "i64",    "f16",       "f32",
+                                        "f64", "bool", "bf16", "f8e4m3fn", "f8e5m2", "f8e8m0fnu", "undefined"};
   return names[static_cast<int>(t)];
 }
 
 /// e4m3fn, e5m2 or e8m0fnu.
-constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN; }
+constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN && t < DType::Undefined; }
 /// f16, bf16, f32, f64 or a float8 dtype.
 constexpr bool is_floating_point(DType t) {
   return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16 || is_float8(t);
@@ -56,14 +84,19 @@ constexpr bool is_floating_point(DType t) {
 constexpr bool is_differentiable(DType t) { return is_floating_point(t) && !is_float8(t); }
 /// True for integer dtypes, and for bool if `include_bool`.
 constexpr bool is_integral(DType t, bool include_bool) {
-  return !is_floating_point(t) && (include_bool || t != DType::Bool);
+  return !is_floating_point(t) && t != DType::Undefined && (include_bool || t != DType::Bool);
 }
+/// libtorch's names for these.
+constexpr bool isFloatingType(DType t) { return is_floating_point(t); }
+constexpr bool isIntegralType(DType t, bool include_bool = false) { return is_integral(t, include_bool); }
+constexpr size_t elementSize(DType t) { return element_size(t); }
 /// f16 or bf16.
 constexpr bool is_reduced_floating_point(DType t) { return t == DType::F16 || t == DType::BF16; }
 
 namespace detail {
 [[noreturn]] void throw_float8_promotion(DType a, DType b);
 [[noreturn]] void throw_float8_arithmetic(DType t);
+[[noreturn]] void throw_undefined_dtype();
 }  // namespace detail
 
 /// Returns the smallest dtype that holds the values of both, by PyTorch's promotion lattice: f16 with bf16 gives f32,
@@ -132,7 +165,7 @@ TANDEM_FOR_EACH_DTYPE(TANDEM_DEFINE_DTYPE)
 template <class T>
 inline constexpr DType dtype_of = CppToDType<T>::value;
 
-/// Calls `f(T{})` with the C++ type of `t`.
+/// Calls `f(T{})` with the C++ type of `t`. Throws DTypeError for Undefined.
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
@@ -141,6 +174,8 @@ decltype(auto) visit_dtype(DType t, F&& f) {
     return f(CPP{});
     TANDEM_FOR_EACH_DTYPE(TANDEM_VISIT)
 #undef TANDEM_VISIT
+    case DType::Undefined:
+      detail::throw_undefined_dtype();
   }
   __builtin_unreachable();
 }

@@ -71,6 +71,9 @@ class Scalar {
   constexpr bool isFloatingPoint() const { return is_floating_point(); }
   constexpr bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_boolean()); }
   constexpr bool isBoolean() const { return is_boolean(); }
+  constexpr DType type() const { return kind_; }
+  /// The negative number. Throws DTypeError for a bool.
+  Scalar operator-() const;
   /// The number as text: "2", "2.5", "true".
   std::string str() const;
 

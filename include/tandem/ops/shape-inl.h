@@ -365,8 +365,12 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 
 TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
   const Op<"cat"> op;
-  TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty; give at least one");
-  for (size_t i = 0; i < tensors.size(); ++i) checks::defined_at(i, tensors[i]);
+  std::vector<Tensor> defined;
+  for (const Tensor& x : tensors) {
+    if (x.defined()) defined.push_back(x);
+  }
+  TANDEM_CHECK(!defined.empty(), StateError, "the list of tensors is empty, or all are undefined; give at least one");
+  if (defined.size() < tensors.size()) return cat(defined, dim);
   // As in PyTorch, an empty tensor of rank 1 fits anywhere.
   auto is_placeholder = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   const Tensor* model = &tensors[0];

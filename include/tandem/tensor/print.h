@@ -20,7 +20,10 @@ std::string to_string(const Tensor& x, int64_t line_size = 80);
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
 
-/// These print as in libtorch: sizes or strides as "[2, 3]", a dtype as "Float", a device as "cpu" or "cuda:0".
+/// libtorch's name of a dtype: "Float".
+const char* toString(DType dtype);
+/// These print as in libtorch: sizes or strides as "[2, 3]", a dtype as x.dtype() there, "float", a device as "cpu" or
+/// "cuda:0".
 std::ostream& operator<<(std::ostream& out, IntArrayRef values);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 std::ostream& operator<<(std::ostream& out, DeviceType type);

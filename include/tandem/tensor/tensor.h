@@ -100,38 +100,40 @@ class Tensor {
   const Tensor& operator=(Scalar value) && { return fill_(value); }
 
   // ---- identity and geometry
-  /// False for a default-constructed tensor. Most other functions throw StateError for it.
+  /// False for a default-constructed tensor. The functions of its geometry and requires_grad() then answer as for an
+  /// empty tensor of rank 1, dtype Undefined and no device, as in libtorch. The other functions throw StateError, and
+  /// so do all ops but cat, which skips it.
   bool defined() const { return impl_ != nullptr; }
   /// Whether both are handles of one tensor.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   /// The number of dimensions, or rank.
-  int64_t dim() const { return static_cast<int64_t>(checked("dim").sizes.size()); }
-  int64_t ndimension() const { return static_cast<int64_t>(checked("ndimension").sizes.size()); }
+  int64_t dim() const { return static_cast<int64_t>(known("dim").sizes.size()); }
+  int64_t ndimension() const { return static_cast<int64_t>(known("ndimension").sizes.size()); }
   /// The number of entries of each dimension, and the distances between them in elements.
-  IntArrayRef sizes() const { return checked("sizes").sizes; }
+  IntArrayRef sizes() const { return known("sizes").sizes; }
   IntArrayRef strides() const { return checked("strides").strides; }
   /// Size or stride of dimension `d`; negative numbers count from the end. Throws IndexError if there is none.
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
   /// The number of elements.
-  int64_t numel() const { return checked("numel").numel; }
+  int64_t numel() const { return known("numel").numel; }
   /// The position of the first element in the storage, in elements.
-  int64_t storage_offset() const { return checked("storage_offset").offset; }
+  int64_t storage_offset() const { return known("storage_offset").offset; }
   /// The size of an element in bytes.
   size_t element_size() const { return tandem::element_size(checked("element_size").dtype); }
   size_t itemsize() const { return tandem::element_size(checked("itemsize").dtype); }
   /// Returns numel() element_size(); an expanded tensor needs less memory. Throws ShapeError on overflow.
   size_t nbytes() const;
   /// The dtype of the elements.
-  DType dtype() const { return checked("dtype").dtype; }
-  DType scalar_type() const { return checked("scalar_type").dtype; }
+  DType dtype() const { return known("dtype").dtype; }
+  DType scalar_type() const { return known("scalar_type").dtype; }
   /// Where the elements are.
   Device device() const { return checked("device").storage->device(); }
-  bool is_cpu() const { return checked("is_cpu").storage->device().is_cpu(); }
-  bool is_cuda() const { return checked("is_cuda").storage->device().is_cuda(); }
+  bool is_cpu() const { return is_on(known("is_cpu"), kCPU); }
+  bool is_cuda() const { return is_on(known("is_cuda"), kCUDA); }
   /// Options that make a tensor of this dtype on this device.
   TensorOptions options() const { return TensorOptions(checked("options").dtype).device(device()); }
-  bool is_floating_point() const { return tandem::is_floating_point(checked("is_floating_point").dtype); }
+  bool is_floating_point() const { return tandem::is_floating_point(known("is_floating_point").dtype); }
   bool is_signed() const { return dtype() != kByte && dtype() != kBool; }
   /// Whether the elements are in row-major order, or in that of ChannelsLast, without gaps.
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
@@ -140,7 +142,7 @@ class Tensor {
   /// ChannelsLast if the tensor is in that format, and not contiguous as well, else Contiguous.
   MemoryFormat suggest_memory_format() const;
   /// Always kStrided.
-  Layout layout() const { return checked("layout"), kStrided; }
+  Layout layout() const { return known("layout"), kStrided; }
   /// Whether this tensor shares the storage of a base, from which it takes its history.
   bool is_view() const { return checked("is_view").is_view; }
   /// Whether both tensors use the same storage.
@@ -154,7 +156,7 @@ class Tensor {
   /// The memory, which views share.
   const Storage& storage() const { return *checked("storage").storage; }
   /// Increases with each in-place change of the storage, through any view.
-  uint64_t _version() const { return checked("_version").storage->version(); }
+  uint64_t _version() const { return defined() ? impl_->storage->version() : known("_version").generation.load(); }
 
   // ---- data
   /// Returns a pointer to the first element, for writing. Raises the version, and stops autocast from keeping casts of
@@ -170,11 +172,13 @@ class Tensor {
   T* mutable_data_ptr() const {
     return data_ptr<T>();
   }
+  void* mutable_data_ptr() const { return data_ptr(); }
   /// Returns a pointer to the first element, for reading.
   template <class T>
   const T* const_data_ptr() const {
     return static_cast<const T*>(const_pointer(dtype_of<T>));
   }
+  const void* const_data_ptr() const { return const_pointer(std::nullopt); }
   /// Returns the value of a tensor with one element, converted to T. Waits for the device. Throws ShapeError for other
   /// sizes, StateError for a value outside T's range (Scalar::fits).
   template <class T>
@@ -243,11 +247,11 @@ class Tensor {
   Tensor bfloat16() const { return to(kBFloat16); }
   Tensor toType(DType t) const { return to(t); }
   /// Returns true if the data are in page-locked host memory allocated by tandem.
-  bool is_pinned() const;
+  bool is_pinned(std::optional<Device> device = {}) const;
   /// Returns a copy in page-locked host memory, without history; this tensor itself if it is already there. Copies from
   /// such memory to a CUDA device run asynchronously to the host if non_blocking. Throws DeviceError for a CUDA tensor,
   /// and if there is no CUDA device.
-  Tensor pin_memory() const;
+  Tensor pin_memory(std::optional<Device> device = {}) const;
   /// Records that `stream` also uses this tensor: its memory, once freed, is reused only when that work is done. Needed
   /// if a tensor made on one stream is used on another. Throws DeviceError for a CPU tensor.
   void record_stream(const Stream& stream) const;
@@ -295,12 +299,15 @@ class Tensor {
   // ---- autograd
   /// Whether gradients are computed for this tensor.
   bool requires_grad() const {
-    return checked("requires_grad").requires_grad || (impl_->is_view && base_requires_grad());
+    const TensorImpl& t = known("requires_grad");
+    return t.requires_grad || (t.is_view && base_requires_grad());
   }
   /// Sets whether gradients are computed. Throws DTypeError to set it for a dtype other than f16, bf16, f32 and f64,
   /// and AutogradError to clear it for the result of an op.
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  const Tensor& set_requires_grad(bool requires_grad) const { return requires_grad_(requires_grad); }
+  const Tensor& set_requires_grad(bool requires_grad) const {
+    return requires_grad || defined() ? requires_grad_(requires_grad) : (known("set_requires_grad"), *this);
+  }
   /// Whether the tensor has no history.
   bool is_leaf() const;
   /// The accumulated gradient; undefined before backward.
@@ -342,7 +349,7 @@ class Tensor {
   T* data() const {
     return data_ptr<T>();
   }
-  /// Drops the history of this tensor in place. Throws AutogradError for a view.
+  /// Drops the history of this tensor in place. Throws AutogradError for a view of a tensor that still exists.
   const Tensor& detach_() const;
   /// Replaces the data of this tensor but keeps its identity: `parameter.set_data(other)`.
   void set_data(const Tensor& other) const;
@@ -405,6 +412,14 @@ class Tensor {
       throw_undefined(method);
     return *impl_;
   }
+  /// The same for what an undefined tensor has outside of ops: see defined().
+  const TensorImpl& known(const char* method) const {
+    if (!impl_) [[unlikely]]
+      return undefined_impl(method);
+    return *impl_;
+  }
+  static bool is_on(const TensorImpl& t, DeviceType type) { return t.storage && t.storage->device().type() == type; }
+  static const TensorImpl& undefined_impl(const char* method);
   [[noreturn]] static void throw_out_of_range(const Scalar& value, const char* kind, size_t bytes);
   [[noreturn]] static void throw_undefined(const char* method);
   void* mutable_pointer(std::optional<DType> expected) const;

@@ -7,7 +7,7 @@ using namespace torch::indexing;
 
 int main() {
   auto x = program::numbers({4, 6}, 1);
-  std::cout << x.sizes() << " " << x.strides() << " " << x.scalar_type() << " " << x.device() << std::endl;
+  std::cout << x.sizes() << " " << x.strides() << " " << x.dtype() << " " << x.device() << std::endl;
   program::report("slice", x.index({Slice(None, 2), Slice(1, None, 2)}).sum());
   program::report("ellipsis", x.index({Ellipsis, 0}).sum());
   program::report("mask", x.index({x > 0}).sum());
