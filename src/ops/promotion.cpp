@@ -53,6 +53,13 @@ DType result_type(const Tensor& a, Scalar b) {
   return o.result();
 }
 
+DType result_type(Scalar a, Scalar b) {
+  Operands o;
+  o.add(a);
+  o.add(b);
+  return o.result();
+}
+
 DType result_type(TensorList tensors) {
   const OpScope op("result_type");
   TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty; give at least one");

@@ -181,7 +181,7 @@ Tensor Tensor::permute(IntArrayRef dims) const { return tandem::permute(*this, d
 Tensor Tensor::squeeze() const { return tandem::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return tandem::squeeze(*this, dim); }
 Tensor Tensor::unsqueeze(int64_t dim) const { return tandem::unsqueeze(*this, dim); }
-Tensor Tensor::expand(IntArrayRef sizes) const { return tandem::expand(*this, sizes); }
+Tensor Tensor::expand(IntArrayRef sizes, bool /*implicit*/) const { return tandem::expand(*this, sizes); }
 Tensor Tensor::select(int64_t dim, int64_t index) const { return tandem::select(*this, dim, index); }
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
   return tandem::narrow(*this, dim, start, length);

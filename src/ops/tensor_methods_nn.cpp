@@ -8,7 +8,9 @@ Tensor Tensor::softmax(int64_t dim, std::optional<DType> dtype) const { return t
 Tensor Tensor::log_softmax(int64_t dim, std::optional<DType> dtype) const {
   return tandem::log_softmax(*this, dim, dtype);
 }
-Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return tandem::gather(*this, dim, index); }
+Tensor Tensor::gather(int64_t dim, const Tensor& index, bool /*sparse_grad*/) const {
+  return tandem::gather(*this, dim, index);
+}
 Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { return tandem::index_select(*this, dim, index); }
 Tensor Tensor::scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const {
   return tandem::scatter_add(*this, dim, index, src);

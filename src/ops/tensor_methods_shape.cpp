@@ -42,10 +42,12 @@ Tensor Tensor::roll(IntArrayRef shifts, IntArrayRef dims) const { return tandem:
 Tensor Tensor::rot90(int64_t k, IntArrayRef dims) const { return tandem::rot90(*this, k, dims); }
 Tensor Tensor::repeat(IntArrayRef repeats) const { return tandem::repeat(*this, repeats); }
 Tensor Tensor::tile(IntArrayRef repeats) const { return tandem::tile(*this, repeats); }
-Tensor Tensor::repeat_interleave(int64_t repeats, std::optional<int64_t> dim) const {
+Tensor Tensor::repeat_interleave(int64_t repeats, std::optional<int64_t> dim,
+                                 std::optional<int64_t> /*output_size*/) const {
   return tandem::repeat_interleave(*this, repeats, dim);
 }
-Tensor Tensor::repeat_interleave(const Tensor& repeats, std::optional<int64_t> dim) const {
+Tensor Tensor::repeat_interleave(const Tensor& repeats, std::optional<int64_t> dim,
+                                 std::optional<int64_t> /*output_size*/) const {
   return tandem::repeat_interleave(*this, repeats, dim);
 }
 Tensor Tensor::movedim(IntArrayRef source, IntArrayRef destination) const {

@@ -3,7 +3,8 @@
 
 Usage: tests/libtorch/check_names.py [--update] COMPILER [FLAGS...]     --update writes the page
 The compiler says which of the names in names.json (read_names.py makes it) exist in tandem: a file with one
-using-declaration per name is compiled, and the lines with errors are the names that do not exist.
+using-declaration per name is compiled, and the lines with errors are the names that do not exist. The same is done with
+a call for each list of parameters in parameters.txt.
 """
 import argparse
 import json
@@ -65,7 +66,7 @@ DIFFERENT = [
      "`AnyModule` needs none; options exist for each number of dimensions"),
     (r"data::WorkerException", "the dataset's own exception, which a worker's thread passes on"),
     (r"data::datasets::Chunk\w+", "`data::datasets::StatefulDataset`, whose `get_batch()` reads the next chunk"),
-    (r"nn::Module::(save|load|is_serializable)|serialize::\w+", "`save(module, path)` and `load(module, path)`"),
+    (r"nn::Module::is_serializable", "all modules are"),
     (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|print|type|to_dense|"
      r"generic_packed_accessor|packed_accessor|as_strided_)", "`packed_accessor32` and `64`; the rest is deprecated or internal"),
 ]
@@ -78,6 +79,16 @@ def reason_to_leave_out(place, name):
         return "left out", reason
     instead = next((text for pattern, text in DIFFERENT if re.fullmatch(pattern, full)), None)
     return ("different", instead) if instead else ("missing", "")
+
+
+# What a call passes for the types of parameters.txt that are not types of tandem.
+PRELUDE = """
+using namespace tandem;
+using text = const char*;
+constexpr Reduction reduction_ = Reduction::Mean;
+template <class T> T value();
+void calls(Tensor& self) {
+"""
 
 
 def declarations(names):
@@ -101,7 +112,7 @@ def unavailable_names():
     """The names that are declared only for a good error. A using-declaration of one compiles."""
     mark = re.compile(r'TANDEM_UNAVAILABLE\((?:"[^"]*"|\w+)\)\s*(?:inline constexpr \w+ |[\w:]+ )?(\w+)')
     found = set()
-    for header, place in (("tensor/tensor.h", "Tensor"), ("nn/module.h", "nn::Module"), ("left_out.h", None)):
+    for header, place in (("tensor/tensor.h", "Tensor"), ("left_out.h", None)):
         with open(os.path.join(HERE, "../../include/tandem", header), encoding="utf-8") as file:
             text = file.read()
         for match in mark.finditer(text):
@@ -115,8 +126,8 @@ def unavailable_names():
     return found
 
 
-def missing_names(names, compiler):
-    lines, asked = declarations(names)
+def lines_with_errors(lines, compiler):
+    """The numbers of the lines that do not compile."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "names.cpp")
         with open(path, "w", encoding="utf-8") as file:
@@ -125,13 +136,32 @@ def missing_names(names, compiler):
         result = subprocess.run([*compiler, *all_errors, "-fsyntax-only", path], capture_output=True, text=True,
                                 env={**os.environ, "CCACHE_DISABLE": "1", "LC_ALL": "C"})
     at = {int(n) for n in re.findall(r"names\.cpp:(\d+):\d+: (?:fatal )?error:", result.stderr)}
-    unknown = at - set(asked)
-    if unknown or (result.returncode and not at):
+    if result.returncode and not at:
         sys.exit(f"unexpected errors:\n{result.stderr[:4000]}")
-    return {asked[n] for n in at} | unavailable_names()
+    return at
 
 
-def page_of(data, missing):
+def missing_names(names, compiler):
+    lines, asked = declarations(names)
+    return {asked[n] for n in lines_with_errors(lines, compiler)} | unavailable_names()
+
+
+def other_parameters(missing, compiler):
+    """Lists of parameters of names that tandem has, which it does not accept."""
+    lines = [f'#include "{header}"' for header in INCLUDES] + PRELUDE.splitlines()
+    asked = {}
+    with open(os.path.join(HERE, "parameters.txt"), encoding="utf-8") as file:
+        for line in file:
+            full, lists = line.rstrip("\n").split(": ", 1)
+            place, name = full.split("::")
+            for types in lists.split(" | ") if (place, name) not in missing else []:
+                values = ", ".join("reduction_" if t == "reduction" else f"value<{t}>()" for t in types.split(", ") if t)
+                lines.append(f"(void)({'self.' if place == 'Tensor' else 'tandem::'}{name}({values}));")
+                asked[len(lines)] = f"{full}({types})".removeprefix("torch::")
+    return [asked[n] for n in sorted(lines_with_errors([*lines, "}"], compiler))]
+
+
+def page_of(data, missing, parameters):
     groups, rows = {}, []
     total = present = 0
     for place, names in data["names"].items():
@@ -158,6 +188,9 @@ def page_of(data, missing):
             if k == kind:
                 lines += [(f"{reason[0].upper()}{reason[1:]}: " if reason else "") +
                           ", ".join(f"`{n}`" for n in names), ""]
+    lines += ["## Parameters", "",
+              "Parameters that functions and methods of these names have in libtorch only. `text` is a literal.", "",
+              ", ".join(f"`{p}`" for p in parameters), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -168,7 +201,8 @@ def main():
     args = parser.parse_args()
     with open(os.path.join(HERE, "names.json"), encoding="utf-8") as file:
         data = json.load(file)
-    page = page_of(data, missing_names(data["names"], args.compiler))
+    missing = missing_names(data["names"], args.compiler)
+    page = page_of(data, missing, other_parameters(missing, args.compiler))
     if args.update:
         with open(PAGE, "w", encoding="utf-8") as file:
             file.write(page)

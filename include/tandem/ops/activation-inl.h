@@ -194,7 +194,8 @@ TANDEM_OPS Tensor prelu(const Tensor& x, const Tensor& weight) {
       x, weight);
 }
 
-TANDEM_OPS Tensor rrelu(const Tensor& x, Scalar lower, Scalar upper, bool training) {
+TANDEM_OPS Tensor rrelu(const Tensor& x, Scalar lower, Scalar upper, bool training,
+                        std::optional<Generator> generator) {
   const OpScope op("rrelu");
   checks::floating("the input", x);
   const double low = lower.to_double(), high = upper.to_double();
@@ -202,7 +203,7 @@ TANDEM_OPS Tensor rrelu(const Tensor& x, Scalar lower, Scalar upper, bool traini
                "the slopes are between {} and {}; both must be finite, and the first not above the second", low, high);
   if (!training || low == high) return leaky_relu(x, (low + high) / 2);
   const Tensor slope = empty_like(x.detach());
-  slope.uniform_(low, high);
+  slope.uniform_(low, high, std::move(generator));
   return where(gt(x, 0), x, mul(x, slope));
 }
 

@@ -36,7 +36,8 @@ Tensor celu(const Tensor& x, Scalar alpha = 1);
 /// x for x > 0, else negative_slope x
 Tensor leaky_relu(const Tensor& x, Scalar negative_slope = 0.01);
 /// Leaky relu with a random slope per element, uniform in [lower, upper), in training; else their mean.
-Tensor rrelu(const Tensor& x, Scalar lower = 1.0 / 8, Scalar upper = 1.0 / 3, bool training = false);
+Tensor rrelu(const Tensor& x, Scalar lower = 1.0 / 8, Scalar upper = 1.0 / 3, bool training = false,
+             std::optional<Generator> generator = {});
 /// x for x > 0, else weight x. weight: one number, or one per channel (dimension 1).
 Tensor prelu(const Tensor& x, const Tensor& weight);
 /// min(max(x, min_val), max_val); integers stay integers. The gradient is passed strictly between the bounds.

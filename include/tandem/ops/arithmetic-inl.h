@@ -347,8 +347,18 @@ TANDEM_OPS Tensor bitwise_xor(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor bitwise_left_shift(const Tensor& a, const Tensor& b) {
   return detail::integer_op(Op<"bitwise_left_shift">(), a, b, false);
 }
+TANDEM_OPS Tensor bitwise_left_shift(Scalar a, const Tensor& b) {
+  const OpScope op("bitwise_left_shift");
+  checks::defined("b", b);
+  return bitwise_left_shift(scalar_tensor(a, b.options().dtype(a.kind())), b);
+}
 TANDEM_OPS Tensor bitwise_right_shift(const Tensor& a, const Tensor& b) {
   return detail::integer_op(Op<"bitwise_right_shift">(), a, b, false);
+}
+TANDEM_OPS Tensor bitwise_right_shift(Scalar a, const Tensor& b) {
+  const OpScope op("bitwise_right_shift");
+  checks::defined("b", b);
+  return bitwise_right_shift(scalar_tensor(a, b.options().dtype(a.kind())), b);
 }
 
 // ---- the same with a number

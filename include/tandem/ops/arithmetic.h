@@ -78,16 +78,21 @@ Tensor clamp_max(const Tensor& x, const Tensor& max);
 Tensor bitwise_not(const Tensor& x);
 Tensor bitwise_and(const Tensor& a, const Tensor& b);
 Tensor bitwise_and(const Tensor& a, Scalar b);
+inline Tensor bitwise_and(Scalar a, const Tensor& b) { return bitwise_and(b, a); }
 Tensor bitwise_or(const Tensor& a, const Tensor& b);
 Tensor bitwise_or(const Tensor& a, Scalar b);
+inline Tensor bitwise_or(Scalar a, const Tensor& b) { return bitwise_or(b, a); }
 Tensor bitwise_xor(const Tensor& a, const Tensor& b);
 Tensor bitwise_xor(const Tensor& a, Scalar b);
+inline Tensor bitwise_xor(Scalar a, const Tensor& b) { return bitwise_xor(b, a); }
 /// Integers only. A negative count, or one of at least the number of bits, shifts everything out.
 Tensor bitwise_left_shift(const Tensor& a, const Tensor& b);
 Tensor bitwise_left_shift(const Tensor& a, Scalar b);
+Tensor bitwise_left_shift(Scalar a, const Tensor& b);
 /// Keeps the sign
 Tensor bitwise_right_shift(const Tensor& a, const Tensor& b);
 Tensor bitwise_right_shift(const Tensor& a, Scalar b);
+Tensor bitwise_right_shift(Scalar a, const Tensor& b);
 
 // ---- three operands
 /// start + weight (end - start). All dtypes must be the same floating dtype.

@@ -151,7 +151,8 @@ TANDEM_OPS std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& 
 }
 
 TANDEM_OPS Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                                const Tensor& running_var, bool use_input_stats, double momentum, double eps) {
+                                const Tensor& running_var, bool use_input_stats, double momentum, double eps,
+                                bool /*cudnn_enabled*/) {
   const OpScope op("instance_norm");
   checks::floating("x", x);
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));

@@ -25,7 +25,7 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& gy, const T
 /// used. Source: torch.nn.functional.instance_norm.
 Tensor instance_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                      const Tensor& running_mean = {}, const Tensor& running_var = {}, bool use_input_stats = true,
-                     double momentum = 0.1, double eps = 1e-5);
+                     double momentum = 0.1, double eps = 1e-5, bool cudnn_enabled = true);
 
 /// x / (k + alpha mean(x^2))^beta; the mean is over `size` adjacent channels around each channel, with zeros beyond the
 /// first and the last. x: [N, C, ...], of rank 3 or more. Source: torch.nn.functional.local_response_norm.

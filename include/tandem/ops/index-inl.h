@@ -15,7 +15,8 @@
 
 namespace tandem {
 
-TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq) {
+TANDEM_OPS Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx, bool scale_grad_by_freq,
+                            bool /*sparse*/) {
   const Op<"embedding"> op;
   detail::check_table(weight, indices);
   const int64_t rows = weight.size(0), width = weight.size(1);
@@ -54,7 +55,7 @@ TANDEM_OPS const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& i
   return index_copy_(weight, 0, named, to(rows, weight.dtype()));
 }
 
-TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+TANDEM_OPS Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, bool /*sparse_grad*/) {
   const Op<"gather"> op;
   checks::defined("x", x);
   checks::index("index", index);

@@ -8,16 +8,17 @@ namespace tandem {
 
 /// y[i..] = weight[indices[i..]]; weight: [V, D], indices: any sizes, y: the sizes of indices, then D. Row
 /// `padding_idx` gets no gradient; -1 means no such row. With scale_grad_by_freq, the gradient of a row is divided by
-/// the number of indices that name it. Source: torch.nn.functional.embedding.
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1,
-                 bool scale_grad_by_freq = false);
+/// the number of indices that name it. `sparse` has no effect: gradients are dense. Source:
+/// torch.nn.functional.embedding.
+Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_idx = -1, bool scale_grad_by_freq = false,
+                 bool sparse = false);
 /// Scales the rows of weight that `indices` names to a norm of order norm_type of at most max_norm, in place and
 /// without a history. Returns weight. Source: torch.embedding_renorm_.
 const Tensor& embedding_renorm_(const Tensor& weight, const Tensor& indices, Scalar max_norm, Scalar norm_type);
 
 /// y[i, j, k] = x[i, index[i, j, k], k] for dim = 1. `index` has x's rank and, except in `dim`, sizes of at most x's,
-/// else ShapeError is thrown. The result has the sizes of `index`.
-Tensor gather(const Tensor& x, int64_t dim, const Tensor& index);
+/// else ShapeError is thrown. The result has the sizes of `index`. `sparse_grad` has no effect: gradients are dense.
+Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, bool sparse_grad = false);
 /// Returns x with src[i, j, k] added at [i, index[i, j, k], k], for dim = 1; the reverse of gather. The sizes of
 /// `index` are at most src's and, except in `dim`, at most x's. Sums are held in f32 (f64 for f64). Throws DTypeError
 /// if the dtypes of x and src differ (autocast promotes them).

@@ -115,7 +115,8 @@ inline void check_running_statistics(const Tensor& x, const char* which, const T
 }  // namespace detail
 
 TANDEM_OPS Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, bool training, double momentum, double eps) {
+                             const Tensor& running_var, bool training, double momentum, double eps,
+                             bool /*cudnn_enabled*/) {
   const Op<"batch_norm"> op;
   checks::floating("x", x);
   TANDEM_CHECK(x.dim() >= 2, ShapeError, "x is {}, but must be [N, C, ...]", checks::show(x));

@@ -31,9 +31,11 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& gy, const T
 /// or neither) are updated in place to (1 - momentum) running + momentum * batch value, with the unbiased variance.
 /// Autocast never replaces them by casts. Outside training, mean and var are running_mean and running_var.
 /// The result has x's dtype and memory format. Throws ShapeError for other sizes and, in training, for one value per
-/// channel; StateError without running statistics outside training. Source: torch.nn.functional.batch_norm.
+/// channel; StateError without running statistics outside training. `cudnn_enabled` has no effect, here and in
+/// instance_norm(). Source: torch.nn.functional.batch_norm.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_var, bool training, double momentum = 0.1, double eps = 1e-5);
+                  const Tensor& running_var, bool training, double momentum = 0.1, double eps = 1e-5,
+                  bool cudnn_enabled = true);
 
 /// Gradients (gx, gweight, gbias) of batch_norm; each is undefined if its `output_mask` is false. mean, rstd: [C]. If
 /// `training`, they are those of the batch, and gx includes the gradient through them.

@@ -10,6 +10,8 @@ namespace tandem {
 /// Source: torch.result_type.
 DType result_type(const Tensor& a, const Tensor& b);
 DType result_type(const Tensor& a, Scalar b);
+inline DType result_type(Scalar a, const Tensor& b) { return result_type(b, a); }
+DType result_type(Scalar a, Scalar b);
 /// Returns the dtype for a list of tensors, by the same rules.
 DType result_type(TensorList tensors);
 /// False where a value would lose its kind: from floating to integer dtypes, and from both to bool. Source:

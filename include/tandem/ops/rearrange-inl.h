@@ -188,7 +188,8 @@ inline Tensor repeated_indices(const std::vector<int64_t>& counts, DType dtype, 
 
 }  // namespace detail
 
-TANDEM_OPS Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim) {
+TANDEM_OPS Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim,
+                                    std::optional<int64_t> /*output_size*/) {
   const OpScope op("repeat_interleave");
   const auto [flat, d] = detail::interleaved(x, dim);
   TANDEM_CHECK(repeats >= 0, StateError, "repeats = {} is negative; use at least 0", repeats);
@@ -202,7 +203,8 @@ TANDEM_OPS Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optio
   expanded.insert(at + 1, repeats);
   return detail::with_shape(detail::copied(expand(unsqueeze(flat, d + 1), expanded)), result);
 }
-TANDEM_OPS Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim) {
+TANDEM_OPS Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim,
+                                    std::optional<int64_t> /*output_size*/) {
   const OpScope op("repeat_interleave");
   const auto [flat, d] = detail::interleaved(x, dim);
   std::vector<int64_t> counts = detail::repeat_counts(repeats);

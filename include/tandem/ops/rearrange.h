@@ -24,10 +24,13 @@ Tensor repeat(const Tensor& x, IntArrayRef repeats);
 /// repeat(), with ones in front of `repeats` if it has fewer numbers than x has dimensions.
 Tensor tile(const Tensor& x, IntArrayRef repeats);
 /// A copy with each entry of dimension `dim` repeated next to itself. Without `dim`, x is flattened first.
-Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim = {});
+/// `output_size` has no effect.
+Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim = {},
+                         std::optional<int64_t> output_size = {});
 /// The same with a number for each entry, or one for all: an i64 or i32 tensor of rank 1 or 0. Waits for the device if
 /// `repeats` is not on the CPU.
-Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim = {});
+Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim = {},
+                         std::optional<int64_t> output_size = {});
 /// Index i repeated repeats[i] times, for i = 0, 1, ...
 Tensor repeat_interleave(const Tensor& repeats);
 

@@ -38,6 +38,9 @@ Tensor expand(const Tensor& x, IntArrayRef sizes);
 Tensor select(const Tensor& x, int64_t dim, int64_t index);
 /// Returns `length` entries of dimension `dim`, starting at `start`.
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length);
+inline Tensor narrow(const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
+  return narrow(x, dim, start.item<int64_t>(), length);
+}
 /// x[..., start:stop:step, ...] by Python's rules for bounds; step >= 1.
 Tensor slice(const Tensor& x, int64_t dim = 0, std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
              int64_t step = 1);

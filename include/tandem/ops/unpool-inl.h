@@ -108,7 +108,8 @@ TANDEM_OPS Tensor max_unpool2d(const Tensor& x, const Tensor& indices, IntArrayR
   return detail::max_unpool_op(op, x, indices, output_size, 2);
 }
 
-TANDEM_OPS Tensor max_unpool3d(const Tensor& x, const Tensor& indices, IntArrayRef output_size) {
+TANDEM_OPS Tensor max_unpool3d(const Tensor& x, const Tensor& indices, IntArrayRef output_size, IntArrayRef /*stride*/,
+                               IntArrayRef /*padding*/) {
   const Op<"max_unpool3d"> op;
   return detail::max_unpool_op(op, x, indices, output_size, 3);
 }
