@@ -4,6 +4,8 @@
 
 #include <limits>
 #include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "src/tensor/float8_blocks.h"
 #include "tandem/base/check.h"
@@ -172,8 +174,29 @@ IncompatibleKeys StateReader::incompatible_keys() const {
   return keys;
 }
 
+namespace {
+
+/// The name below which the state has the missing keys, as a file of a model in another module or of a whole run does;
+/// empty if there is none.
+std::string name_of_part(const IncompatibleKeys& keys) {
+  const std::unordered_set<std::string> missing(keys.missing_keys.begin(), keys.missing_keys.end());
+  std::unordered_map<std::string, size_t> found;
+  std::string best;
+  for (const std::string& key : keys.unexpected_keys) {
+    for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
+      if (!missing.contains(key.substr(dot + 1))) continue;
+      const std::string name = key.substr(0, dot);
+      if (++found[name] > found[best]) best = name;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 void StateReader::finish(bool strict) const {
   std::vector<std::string> all = faults_;
+  std::string cure = "load it into the object that it was saved from";
   if (strict) {
     const IncompatibleKeys keys = incompatible_keys();
     const auto list = [&](const char* what, const std::vector<std::string>& names) {
@@ -181,10 +204,12 @@ void StateReader::finish(bool strict) const {
     };
     list("missing keys", keys.missing_keys);
     list("unexpected keys", keys.unexpected_keys);
+    if (const std::string part = name_of_part(keys); !part.empty()) {
+      cure = fmt::format("the missing keys are below '{0}': load state_below(io::load_state(path), \"{0}\")", part);
+    }
   }
-  TANDEM_CHECK(all.empty(), StateError,
-               "the state does not fit: {}; nothing was changed; load it into the object that it was saved from",
-               fmt::join(all, "; "));
+  TANDEM_CHECK(all.empty(), StateError, "the state does not fit: {}; nothing was changed; {}", fmt::join(all, "; "),
+               cure);
 }
 
 }  // namespace tandem

@@ -412,6 +412,18 @@ TEST(TorchFileErrors, RefusedFilesAreNamed) {
   EXPECT_THROWS(pickle_load({}), IoError, "pickle_load: ", "0 bytes");
 }
 
+TEST(TorchFileErrors, PartsOfFilesAreAdvised) {
+  nn::Linear model(3, 2);
+  const StateDict own = model->state_dict();
+  for (const char* prefix : {"module", "model", "_orig_mod", "run.model"}) {
+    StateDict state{{"epoch", tensor(1)}};
+    add_below(state, prefix, own);
+    EXPECT_THROWS(model->load_state_dict(state), StateError,
+                  "state_below(io::load_state(path), \"" + std::string(prefix));
+  }
+  EXPECT_THROWS(model->load_state_dict({{"a.weights", own["weight"]}}), StateError, "that it was saved from");
+}
+
 TEST(TorchFileErrors, ModulesThatDoNotFitAreUnchanged) {
   nn::Sequential model(nn::Linear(3, 4), nn::BatchNorm1d(nn::BatchNorm1dOptions(2).affine(false)), nn::Linear(1, 1));
   const StateDict before = clone(model->state_dict());
