@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <tandem/base/error.h>
+#include <tandem/io/file_kind.h>
 #include <tandem/io/numpy.h>
 #include <tandem/io/pickle.h>
+#include <tandem/io/serialize.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -29,53 +29,9 @@ constexpr Extension kExtensions[] = {{".safetensors", FileFormat::safetensors},
                                      {".pth", FileFormat::pytorch},
                                      {".npy", FileFormat::npy},
                                      {".npz", FileFormat::npz}};
-constexpr const char* kReadable = "tandem reads .safetensors, .pt, .pth, .npy and .npz";
-
-/// Formats that tandem does not read, by their first bytes.
-struct Stranger {
-  std::string_view magic;
-  const char* what;
-  const char* cure;
-};
-constexpr Stranger kStrangers[] = {
-    {"\x80\x02", "a bare Python pickle or a file of PyTorch before 1.6",
-     "load it in Python and write it with torch.save(state_dict, path)"},
-    {"\x80\x03", "a bare Python pickle", "load it in Python and write the tensors with torch.save(state_dict, path)"},
-    {"\x80\x04", "a bare Python pickle", "load it in Python and write the tensors with torch.save(state_dict, path)"},
-    {"\x89HDF", "an HDF5 file, as Keras writes", "read it with h5py and write it with safetensors.numpy.save_file"},
-    {"GGUF", "a GGUF file", "use the safetensors file that it was made from"},
-    {"\x1f\x8b", "a gzip file", "decompress it with gunzip"},
-    {"\x89PNG", "a PNG picture", kReadable},
-    {"version https://git-lfs", "a pointer of Git LFS, not the file itself", "fetch the file with git lfs pull"},
-    {"<", "an HTML or XML text, perhaps an error page in place of a download", "download the file again"},
-};
-
-/// Returns the name of the first entry of a zip archive, of which `start` has the first bytes.
-std::string_view first_entry(std::string_view start) {
-  constexpr size_t kHeader = 30, kLengthAt = 26;
-  if (start.size() < kHeader) return "";
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(start[i])); };
-  return start.substr(kHeader, byte(kLengthAt) + (byte(kLengthAt + 1) << 8));
-}
-
-/// Returns up to 512 bytes from the beginning of a file.
-std::string first_bytes(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw IoError(fmt::format("{}: no such file; check the path", path));
-  if (std::filesystem::is_directory(status)) {
-    throw IoError(fmt::format("{}: a folder; name a file in it ({})", path, kReadable));
-  }
-  if (!std::filesystem::is_regular_file(status)) {
-    throw IoError(fmt::format("{}: a device, pipe or socket; copy the data to a file first", path));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw IoError(fmt::format("{}: cannot be read ({}); check its permissions", path, std::strerror(errno)));
-  std::string bytes(512, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  if (bytes.empty()) throw IoError(fmt::format("{}: empty; copy or download the file again", path));
-  return bytes;
+std::string key_text(const IValue& key) {
+  if (key.isString()) return key.toStringRef();
+  return key.isNone() ? "None" : key.toScalar().str();
 }
 
 /// Whether this is the place of a parameter's name in libtorch's file of an optimizer. to_state_dict numbers
@@ -88,12 +44,7 @@ void find_left_out(const IValue& value, const std::string& name, std::vector<std
   const auto below = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
   if (value.isGenericDict()) {
     for (const auto& entry : value.toGenericDict()) {
-      const IValue& key = entry.key();
-      find_left_out(entry.value(),
-                    below(key.isString() ? key.toStringRef()
-                          : key.isInt()  ? std::to_string(key.toInt())
-                                         : "?"),
-                    found);
+      find_left_out(entry.value(), below(key_text(entry.key())), found);
     }
   } else if (value.isObject()) {
     for (const auto& item : value.toObjectRef().attributes()) find_left_out(item.value(), below(item.key()), found);
@@ -103,6 +54,35 @@ void find_left_out(const IValue& value, const std::string& name, std::vector<std
     for (const IValue& element : elements) find_left_out(element, below(std::to_string(i++)), found);
   } else if (!value.isTensor() && !value.isScalar() && !value.isNone() && !is_parameter_name(name)) {
     found.push_back(fmt::format("{} ({})", name.empty() ? "the value" : name, value.tagKind()));
+  }
+}
+
+/// Adds the tensors and numbers in a dictionary, although some get the same name, such as those of
+/// {"a.b": ..., "a": {"b": ...}}: the later ones get a number.
+void add_entries(tandem::StateDict& tensors, const tandem::GenericDict& dict, const std::string& place) {
+  for (const auto& entry : dict) {
+    const std::string key = place + key_text(entry.key());
+    try {
+      for (const auto& item : io::to_state_dict(tandem::GenericDict{{key, entry.value()}})) {
+        std::string name = item.key();
+        for (int i = 2; tensors.contains(name); ++i) name = fmt::format("{} ({})", item.key(), i);
+        tensors.insert(name, item.value());
+      }
+    } catch (const tandem::StateError&) {
+      if (!entry.value().isGenericDict()) throw;
+      add_entries(tensors, entry.value().toGenericDict(), key + ".");
+    }
+  }
+}
+
+tandem::StateDict tensors_in(const IValue& value) {
+  try {
+    return io::to_state_dict(value);
+  } catch (const tandem::StateError&) {
+    if (!value.isGenericDict()) throw;
+    tandem::StateDict tensors;
+    add_entries(tensors, value.toGenericDict(), "");
+    return tensors;
   }
 }
 
@@ -131,21 +111,24 @@ bool has_checksums(const std::string& path) {
 }  // namespace
 
 const char* name(FileFormat format) {
-  constexpr const char* names[] = {"safetensors", "PyTorch", "NumPy array", "NumPy archive"};
+  constexpr const char* names[] = {"safetensors", "PyTorch", "NumPy array", "NumPy archive", "index of several files"};
   return names[static_cast<int>(format)];
 }
 
 FileFormat format_by_contents(const std::string& path) {
-  const std::string start = first_bytes(path);
-  if (start.starts_with("PK\3\4")) return first_entry(start).ends_with(".npy") ? FileFormat::npz : FileFormat::pytorch;
-  if (start.starts_with("PK\5\6")) return FileFormat::npz;  // an archive without entries
-  if (start.starts_with("\x93NUMPY")) return FileFormat::npy;
-  if (path.ends_with(".safetensors") || (start.size() > 8 && start[8] == '{')) return FileFormat::safetensors;
-  for (const Stranger& stranger : kStrangers) {
-    if (!start.starts_with(stranger.magic)) continue;
-    throw IoError(fmt::format("{}: {}; {}", path, stranger.what, stranger.cure));
+  if (std::filesystem::is_directory(path)) return FileFormat::index;
+  switch (io::file_kind(path)) {
+    case io::FileKind::safetensors:
+      return FileFormat::safetensors;
+    case io::FileKind::npy:
+      return FileFormat::npy;
+    case io::FileKind::npz:
+      return FileFormat::npz;
+    case io::FileKind::shard_index:
+      return FileFormat::index;
+    default:
+      return FileFormat::pytorch;
   }
-  throw IoError(fmt::format("{}: not a file of tensors, or a damaged one; {}", path, kReadable));
 }
 
 FileFormat format_by_name(const std::string& path) {
@@ -164,7 +147,6 @@ bool TensorFile::is_checkpoint() const {
 TensorFile read_tensor_file(const std::string& path) {
   TensorFile file;
   file.format = format_by_contents(path);
-  file.bytes = static_cast<int64_t>(std::filesystem::file_size(path));
   switch (file.format) {
     case FileFormat::safetensors: {
       io::TensorFile contents = io::load_file(path);
@@ -175,7 +157,7 @@ TensorFile read_tensor_file(const std::string& path) {
     }
     case FileFormat::pytorch: {
       const IValue value = io::load_pickle(path);
-      file.tensors = io::to_state_dict(value);
+      file.tensors = tensors_in(value);
       find_left_out(value, "", file.left_out);
       break;
     }
@@ -185,6 +167,14 @@ TensorFile read_tensor_file(const std::string& path) {
     case FileFormat::npz:
       file.tensors = io::load_npz(path);
       break;
+    case FileFormat::index:
+      file.tensors = io::load_state(path);
+      break;
+  }
+  if (file.format == FileFormat::index) {
+    for (const auto& item : file.tensors) file.bytes += static_cast<int64_t>(item.value().nbytes());
+  } else {
+    file.bytes = static_cast<int64_t>(std::filesystem::file_size(path));
   }
   if (file.format == FileFormat::pytorch) file.shared_memory = tensors_that_share(file.tensors);
   return file;
@@ -200,6 +190,8 @@ void write_tensor_file(const std::string& path, const tandem::StateDict& tensors
       return io::save_npy(tensors[0].value(), path);
     case FileFormat::npz:
       return io::save_npz(tensors, path);
+    case FileFormat::index:  // no extension stands for it
+      break;
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace tools {
 
-enum class FileFormat { safetensors, pytorch, npy, npz };
-/// "safetensors", "PyTorch", "NumPy array", "NumPy archive".
+enum class FileFormat { safetensors, pytorch, npy, npz, index };
+/// "safetensors", "PyTorch", "NumPy array", "NumPy archive", "index of several files".
 const char* name(FileFormat format);
 
 /// Returns the format that the contents have, whatever the file is called. Throws IoError if tandem does not read it.
@@ -19,7 +19,7 @@ FileFormat format_by_name(const std::string& path);
 
 struct TensorFile {
   FileFormat format = FileFormat::safetensors;
-  int64_t bytes = 0;  ///< of the file
+  int64_t bytes = 0;  ///< of the file; of the tensors in several files
   tandem::StateDict tensors;
   tandem::io::Metadata metadata;
   bool has_checksums = false;         ///< a safetensors file that tandem wrote; loading has verified them
@@ -30,7 +30,8 @@ struct TensorFile {
   bool is_checkpoint() const;
 };
 
-/// Reads a file by its contents. A single array is named "array". Throws IoError.
+/// Reads a file by its contents, or several by their index or the folder with it. A single array is named "array".
+/// Throws IoError.
 TensorFile read_tensor_file(const std::string& path);
 
 /// Writes tensors in the format that the extension stands for, atomically. A .npy file takes exactly one tensor.

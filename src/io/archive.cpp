@@ -1,14 +1,15 @@
 #include "tandem/io/archive.h"
 
+#include <filesystem>
 #include <istream>
 #include <iterator>
 #include <ostream>
 #include <sstream>
 #include <unordered_set>
 
+#include "src/io/file_kind.h"
 #include "src/io/path.h"
 #include "src/io/source.h"
-#include "src/io/zip.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
 #include "tandem/io/serialize.h"
@@ -49,10 +50,9 @@ std::optional<StateDict> as_tensors(const GenericDict& values) {
   return state;
 }
 
-bool is_zip(const io::Source& source) {
-  char start[4] = {};
-  if (source.size >= sizeof start) source.read(0, start, sizeof start);
-  return io::is_zip({start, sizeof start});
+bool is_pickle(const io::Source& source) {
+  const std::optional<io::FileKind> kind = io::look_at(source).kind;
+  return kind == io::FileKind::torch || kind == io::FileKind::legacy_torch;
 }
 
 /// The tensors on the device, if one is given.
@@ -113,8 +113,10 @@ void InputArchive::set(IValue value, std::string where, std::optional<Device> de
 
 void InputArchive::load_from(const std::string& path, std::optional<Device> device) {
   const OpScope op("load_from");
-  set(is_zip(io::file_source(path)) ? io::load_pickle(path, device.value_or(Device(kCPU)))
-                                    : moved(io::load_state(path), device),
+  std::error_code ignored;
+  const bool is_folder = std::filesystem::is_directory(path, ignored);  // of a checkpoint in several files
+  set(!is_folder && is_pickle(io::file_source(path)) ? io::load_pickle(path, device.value_or(Device(kCPU)))
+                                                     : moved(io::load_state(path), device),
       path, device);
 }
 
@@ -127,7 +129,7 @@ void InputArchive::load_from(std::istream& stream, std::optional<Device> device)
 
 void InputArchive::load_from(const char* data, size_t bytes, std::optional<Device> device) {
   const OpScope op("load_from");
-  if (is_zip(io::memory_source({data, bytes}))) {
+  if (is_pickle(io::memory_source({data, bytes}))) {
     return set(pickle_load({data, data + bytes}, device.value_or(Device(kCPU))), "the stream", device);
   }
   std::istringstream stream(std::string(data, bytes));

@@ -1,5 +1,7 @@
 #include "tandem/io/ivalue.h"
 
+#include <algorithm>
+
 #include "tandem/base/check.h"
 
 namespace tandem {
@@ -93,6 +95,12 @@ bool IValue::is_list_of(bool (IValue::*is_one)() const) const {
 
 void IValue::throw_other_type(const char* wanted) const {
   TANDEM_THROW(StateError, "the value is of type {}, not {}; ask tagKind() for the type first", tagKind(), wanted);
+}
+
+bool ivalue::Object::is_state(const std::string& name) const {
+  const IValue* value = attributes_.find(name);
+  if (!value || !value->isTensor()) return false;
+  return !state_names_ || std::find(state_names_->begin(), state_names_->end(), name) != state_names_->end();
 }
 
 // ---- dictionaries

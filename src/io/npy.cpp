@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "src/io/file_kind.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/factories.h"
 
@@ -164,6 +165,7 @@ NpyHeader read_npy_header(const Source& source) {
   constexpr uint64_t fixed = 8;  // magic and version
   std::string start(std::min<uint64_t>(source.size, fixed + 4), '\0');
   if (!start.empty()) source.read(0, start.data(), start.size());
+  check_kind(source, FileKind::npy, "an array of NumPy");
   TANDEM_CHECK(start.starts_with(kMagic) && start.size() == fixed + 4, IoError,
                "{}not an array of NumPy: its {} bytes do not begin with NumPy's mark; write it with numpy.save",
                source.where, source.size);

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "src/io/file_kind.h"
 #include "src/io/npy.h"
 #include "src/io/utf8.h"
 #include "src/io/zip.h"
@@ -62,7 +63,9 @@ void save_npy(const Tensor& tensor, const std::string& path) {
 StateDict load_npz(const std::string& path, Device device) {
   const OpScope op("load_npz");
   const NoGradGuard no_grad;
-  return read_npz(file_source(path), device);
+  const Source source = file_source(path);
+  check_kind(source, FileKind::npz, "an archive of NumPy arrays");
+  return read_npz(source, device);
 }
 
 void save_npz(const StateDict& tensors, const std::string& path, bool compressed) {

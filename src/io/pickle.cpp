@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <optional>
+#include <unordered_map>
 
+#include "src/io/file_kind.h"
+#include "src/io/legacy_torch.h"
 #include "src/io/pickle_limits.h"
 #include "src/io/pickle_reader.h"
 #include "src/io/pickle_writer.h"
@@ -22,18 +26,6 @@ constexpr uint64_t kAlignment = 64;  // of storages, as in PyTorch
 
 // ---- reading
 
-/// Reports the formats that PyTorch wrote before version 1.6, and files that are none of its.
-void check_format(const Source& source) {
-  std::string start(std::min<uint64_t>(source.size, 4), '\0');
-  if (!start.empty()) source.read(0, start.data(), start.size());
-  TANDEM_CHECK(!start.starts_with("\x80\x02\x8a"), IoError,
-               "{}a file in the format of PyTorch before 1.6; convert it in Python: torch.save(torch.load(path), path)",
-               source.where);
-  TANDEM_CHECK(start.starts_with("PK"), IoError,
-               "{}not a file of PyTorch: its {} bytes are no zip archive; write it with torch.save", source.where,
-               source.size);
-}
-
 /// The archive's records and its storages.
 class Archive {
  public:
@@ -46,8 +38,9 @@ class Archive {
       pickle_ = &e;
       root_ = e.name.substr(0, end + 1);
     }
-    TANDEM_CHECK(pickle_, IoError, "{}not a file of PyTorch: the archive has no data.pkl; write it with torch.save",
-                 zip_.where());
+    TANDEM_CHECK(pickle_, IoError,
+                 "{}not a file of PyTorch: the archive has no data.pkl, but begins with {}; write it with torch.save",
+                 zip_.where(), zip_.entries().empty() ? "nothing" : shown(zip_.entries()[0].name));
     check_version();
     const std::string order = text_of("byteorder");
     TANDEM_CHECK(order.empty() || order == "little" || order == "big", IoError, "{}malformed: its byte order is {}",
@@ -57,9 +50,17 @@ class Archive {
 
   IValue read() {
     const std::string text = zip_.read_text(*pickle_, pickle_->deflated ? kMostDeflatedPickleBytes : kMostPickleBytes);
-    return read_pickle(text, {zip_.where(), [this](const std::string& key, DType dtype, int64_t numel) {
-                                return storage(key, dtype, numel);
-                              }});
+    const PickleContext context{
+        zip_.where(),
+        [this](const std::string& key, DType dtype, int64_t numel) { return storage(key, dtype, numel); },
+        [this](const std::string& class_name) { return state_names(class_name); },
+        {}};
+    std::string_view rest = text;
+    IValue value = read_pickle(rest, context);
+    TANDEM_CHECK(rest.empty(), IoError, "{}the pickle is malformed: bytes follow its end; fetch the file again",
+                 zip_.where());
+    warn_of_left_out(context);
+    return value;
   }
 
  private:
@@ -78,6 +79,36 @@ class Archive {
     TANDEM_CHECK(error == std::errc() && version >= 1 && version <= kNewestVersion, IoError,
                  "{}the format's version is {}; tandem reads 1 to {}: save it with torch.save", zip_.where(),
                  shown(text), kNewestVersion);
+  }
+
+  /// The names of the parameters and buffers of a class, from its code: the class __torch__.a.B is in code/__torch__/
+  /// a.py, and lists them as __parameters__ = ["weight", "bias", ].
+  std::optional<std::vector<std::string>> state_names(const std::string& class_name) {
+    const size_t dot = class_name.rfind('.');
+    std::string module = class_name.substr(0, dot);
+    std::replace(module.begin(), module.end(), '.', '/');
+    const ZipEntry* entry = zip_.find(root_ + "code/" + module + ".py");
+    if (!entry) return std::nullopt;
+    const auto [code, added] = code_.try_emplace(module);
+    if (added) code->second = zip_.read_text(*entry, kMostDeflatedPickleBytes);
+    std::string_view text = code->second;
+    const size_t begin = text.find(fmt::format("class {}(", class_name.substr(dot + 1)));
+    if (begin == text.npos) return std::nullopt;
+    text = text.substr(begin);
+    text = text.substr(0, text.find("\nclass "));
+    std::vector<std::string> names;
+    for (const char* list : {"__parameters__ = [", "__buffers__ = ["}) {
+      const size_t at = text.find(list);
+      if (at == text.npos) return std::nullopt;
+      std::string_view items = text.substr(at, text.find(']', at) - at);
+      for (size_t quote = items.find('"'); quote != items.npos; quote = items.find('"')) {
+        items.remove_prefix(quote + 1);
+        const size_t end = std::min(items.find('"'), items.size());
+        names.emplace_back(items.substr(0, end));
+        items.remove_prefix(std::min(end + 1, items.size()));
+      }
+    }
+    return names;
   }
 
   Tensor storage(const std::string& key, DType dtype, int64_t numel) {
@@ -112,11 +143,17 @@ class Archive {
   std::string root_;  ///< of all names: "archive/"
   bool big_endian_ = false;
   OrderedDict<std::string, Tensor> storages_;
+  std::unordered_map<std::string, std::string> code_;  ///< by module
 };
 
 IValue read_archive(const Source& source, Device device) {
   const NoGradGuard no_grad;
-  check_format(source);
+  const FirstBytes first = look_at(source);
+  if (first.kind == FileKind::legacy_torch) return read_legacy_torch(source, device);
+  TANDEM_CHECK(
+      first.kind == FileKind::torch, IoError, "{}not a file of PyTorch{}; {}", source.where,
+      first.what.empty() ? fmt::format(": its {} bytes are no zip archive", source.size) : ", but " + first.what,
+      first.what.empty() ? "write it with torch.save" : first.cure);
   return Archive(source, device).read();
 }
 

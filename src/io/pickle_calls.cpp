@@ -60,19 +60,34 @@ void set_gradient_flag(const Tensor& t, const PickleItem& flag, const PickleFaul
   t.requires_grad_(value.toBool());
 }
 
-/// _rebuild_tensor(storage, offset, size, stride), and in version 2 requires_grad, backward_hooks and metadata.
-IValue rebuild_tensor(const Arguments& a, bool version_2, const PickleFault& fault) {
-  fault.check(version_2 ? a.size() == 6 || a.size() == 7 : a.size() == 4, "a tensor has a wrong number of fields");
+/// The bytes of an untyped storage, as elements of a dtype: of float8, for which PyTorch has no typed storages.
+Tensor elements_of(const Tensor& bytes, const PickleItem& dtype, const PickleFault& fault) {
+  const IValue value = value_of(dtype, fault);
+  fault.check(value.isScalarType() && is_float8(value.toScalarType()) && bytes.dtype() == kByte,
+              "a tensor over an untyped storage is not of a float8 dtype");
+  const Tensor elements = make_view(bytes, {bytes.numel()}, {1}, 0);
+  elements.impl().dtype = value.toScalarType();
+  return elements;
+}
+
+/// _rebuild_tensor(storage, offset, size, stride); from version 2 on also requires_grad and backward_hooks, in version
+/// 3 dtype, and perhaps metadata.
+IValue rebuild_tensor(const Arguments& a, int version, const PickleFault& fault) {
+  const size_t fields = version == 1 ? 4 : version == 2 ? 6 : 7;
+  fault.check(a.size() == fields || (version > 1 && a.size() == fields + 1), "a tensor has a wrong number of fields");
   const auto* storage = std::get_if<StorageItem>(&a[0]);
   fault.check(storage, "a tensor has no storage");
   const IValue offset = value_of(a[1], fault);
   fault.check(offset.isInt(), "the offset of a tensor is not an integer");
   const Dims sizes = dims_of(a[2], fault), strides = dims_of(a[3], fault);
-  Tensor t = view_of(storage->elements, offset.toInt(), sizes, strides, fault);
-  if (version_2) {
+  const Tensor elements = version == 3 ? elements_of(storage->elements, a[6], fault) : storage->elements;
+  Tensor t = view_of(elements, offset.toInt(), sizes, strides, fault);
+  if (version > 1) {
     set_gradient_flag(t, a[4], fault);
     check_empty(a[5], "a tensor has hooks, which tandem does not load", fault);
-    if (a.size() == 7) check_empty(a[6], "a tensor has metadata, such as a conjugate flag; resolve it first", fault);
+    if (a.size() > fields) {
+      check_empty(a[fields], "a tensor has metadata, such as a conjugate flag; resolve it first", fault);
+    }
   }
   return t;
 }
@@ -152,8 +167,15 @@ Arguments arguments_of(const PickleItem& item, const PickleFault& fault) {
 }  // namespace
 
 void PickleFault::fail(const std::string& fault) const {
-  TANDEM_THROW(IoError, "{}the pickle is malformed at byte {}: {}; fetch the file again, or save a state_dict()", where,
-               at, fault);
+  TANDEM_THROW(IoError, "{}the pickle is malformed at byte {}: {}; fetch the file again, or save a state_dict()",
+               context.where, at, fault);
+}
+
+void PickleFault::refuse(const std::string& what) const {
+  TANDEM_THROW(IoError,
+               "{}it contains {}, which tandem does not load: files may contain tensors and plain values, as for "
+               "torch.load(weights_only=True); save those: torch.save(model.state_dict(), path)",
+               context.where, what);
 }
 
 FinishedItem finished_item(const PickleItem& item, const PickleFault& fault) {
@@ -162,10 +184,14 @@ FinishedItem finished_item(const PickleItem& item, const PickleFault& fault) {
   if (const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&item)) {
     fault.fail(fmt::format("it has {} in the place of a value", shown((*global)->name)));
   }
+  if (const auto* left_out = std::get_if<LeftOutItem>(&item)) fault.refuse(left_out->what);
   fault.fail("it has a storage in the place of a value");
 }
 
 PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& fault) {
+  for (const PickleItem& item : items) {
+    if (std::holds_alternative<LeftOutItem>(item)) return item;
+  }
   bool plain = true;
   for (const PickleItem& item : items) {
     plain &= std::holds_alternative<FinishedItem>(item) || std::holds_alternative<std::shared_ptr<OpenItem>>(item);
@@ -191,6 +217,9 @@ PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& f
 }
 
 PickleItem call(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
+  for (const PickleItem* item : {&function, &arguments}) {
+    if (std::holds_alternative<LeftOutItem>(*item)) return *item;
+  }
   const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&function);
   fault.check(global, "it calls something that is not a function");
   const Arguments a = arguments_of(arguments, fault);
@@ -211,8 +240,11 @@ PickleItem call(const PickleItem& function, const PickleItem& arguments, const P
     case GlobalKind::device:
       return value(device_of(a, fault));
     case GlobalKind::rebuild_tensor:
+      return value(rebuild_tensor(a, 1, fault));
     case GlobalKind::rebuild_tensor_v2:
-      return value(rebuild_tensor(a, (*global)->kind == GlobalKind::rebuild_tensor_v2, fault));
+      return value(rebuild_tensor(a, 2, fault));
+    case GlobalKind::rebuild_tensor_v3:
+      return value(rebuild_tensor(a, 3, fault));
     case GlobalKind::rebuild_parameter:
       return value(rebuild_parameter(a, fault));
     case GlobalKind::type_tag:

@@ -18,6 +18,7 @@ constexpr NamedGlobal kGlobals[] = {
     {"torch.device", GlobalKind::device},
     {"torch._utils._rebuild_tensor", GlobalKind::rebuild_tensor},
     {"torch._utils._rebuild_tensor_v2", GlobalKind::rebuild_tensor_v2},
+    {"torch._utils._rebuild_tensor_v3", GlobalKind::rebuild_tensor_v3},
     {"torch._utils._rebuild_parameter", GlobalKind::rebuild_parameter},
     {"torch.jit._pickle.build_intlist", GlobalKind::typed_list},
     {"torch.jit._pickle.build_doublelist", GlobalKind::typed_list},
@@ -58,6 +59,10 @@ PickleGlobal find_global(std::string_view module, std::string_view name) {
   found.name = std::string(module) + "." + std::string(name);
   for (const NamedGlobal& g : kGlobals) {
     if (g.name == found.name) found.kind = g.kind;
+  }
+  if (found.name == "torch.storage.UntypedStorage") {
+    found.kind = GlobalKind::storage;
+    found.dtype = kByte;
   }
   for (int i = 0; i < kNumDTypes && module == "torch"; ++i) {
     const auto dtype = static_cast<DType>(i);

@@ -18,9 +18,10 @@ enum class GlobalKind {
   size,               ///< torch.Size
   device,             ///< torch.device
   dtype,              ///< torch.float32, ...
-  storage,            ///< torch.FloatStorage, ...
+  storage,            ///< torch.FloatStorage, ...; torch.storage.UntypedStorage, whose elements are bytes
   rebuild_tensor,     ///< torch._utils._rebuild_tensor
   rebuild_tensor_v2,  ///< torch._utils._rebuild_tensor_v2
+  rebuild_tensor_v3,  ///< torch._utils._rebuild_tensor_v3, of an untyped storage
   rebuild_parameter,  ///< torch._utils._rebuild_parameter
   typed_list,         ///< torch.jit._pickle.build_intlist, ..., of libtorch
   type_tag,           ///< torch.jit._pickle.restore_type_tag, of libtorch

@@ -9,6 +9,7 @@
 
 #include "src/io/pickle_globals.h"
 #include "src/io/pickle_limits.h"
+#include "src/io/pickle_reader.h"
 #include "tandem/io/ivalue.h"
 
 namespace tandem::io {
@@ -29,13 +30,14 @@ struct OpenItem {
   GenericDict dict;
   std::string class_name;
   OrderedDict<std::string, IValue> attributes;
+  std::optional<std::vector<std::string>> state_names;  ///< of an object's class
   TreeSize size;
   std::optional<IValue> finished;
 
   const IValue& finish() {
     if (finished) return *finished;
     if (kind == Kind::object) {
-      finished = IValue(ivalue::Object(std::move(class_name), std::move(attributes)));
+      finished = IValue(ivalue::Object(std::move(class_name), std::move(attributes), std::move(state_names)));
     } else if (kind == Kind::dict || kind == Kind::ordered_dict) {
       finished = IValue(std::move(dict));
     } else {
@@ -50,14 +52,23 @@ struct StorageItem {
   Tensor elements;
 };
 
+/// What tandem has no counterpart of: an instance of a class, a complex tensor, an integer of 2^70. A tuple with such
+/// an item, and a call with such an argument, are left out as a whole.
+struct LeftOutItem {
+  std::string what;  ///< for messages: "'numpy.dtype'"
+};
+
 struct ArgumentsItem;
 
 /// Where the reader is, for messages.
 struct PickleFault {
-  std::string where;  ///< the path and ": ", or nothing
-  size_t at = 0;      ///< of the opcode, in bytes
+  const PickleContext& context;
+  size_t at = 0;  ///< of the opcode, in bytes
 
+  /// Throws: the bytes are not what Python or PyTorch writes.
   [[noreturn]] void fail(const std::string& fault) const;
+  /// Throws: the file is well formed, but has something in a place where it cannot be left out.
+  [[noreturn]] void refuse(const std::string& what) const;
   void check(bool ok, const char* fault) const {
     if (!ok) [[unlikely]]
       fail(fault);
@@ -65,7 +76,7 @@ struct PickleFault {
 };
 
 using PickleItem = std::variant<FinishedItem, std::shared_ptr<OpenItem>, std::shared_ptr<const PickleGlobal>,
-                                StorageItem, std::shared_ptr<const ArgumentsItem>>;
+                                StorageItem, std::shared_ptr<const ArgumentsItem>, LeftOutItem>;
 
 /// A tuple that contains names or storages, and so is no value: the arguments of a call. It contains no other such
 /// tuple.
@@ -73,7 +84,7 @@ struct ArgumentsItem {
   std::vector<PickleItem> items;
 };
 
-/// The value of an item; finishes an open container. Throws IoError for a name or a storage.
+/// The value of an item; finishes an open container. Throws IoError for a name, a storage or what is left out.
 FinishedItem finished_item(const PickleItem& item, const PickleFault& fault);
 /// A tuple of items: a value if all of them are.
 PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& fault);

@@ -1,5 +1,7 @@
 #include "src/io/pickle_reader.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include "src/io/source.h"
 #include "src/io/utf8.h"
 #include "tandem/base/check.h"
+#include "tandem/base/warn.h"
 
 namespace tandem::io {
 namespace {
@@ -52,20 +55,28 @@ enum Opcode : unsigned char {
   NEWTRUE = 0x88,
   NEWFALSE = 0x89,
   LONG1 = 0x8a,
+  LONG4 = 0x8b,
   SHORT_BINUNICODE = 0x8c,
   BINUNICODE8 = 0x8d,
   BINBYTES8 = 0x8e,
   EMPTY_SET = 0x8f,
   ADDITEMS = 0x90,
+  NEWOBJ_EX = 0x92,
   STACK_GLOBAL = 0x93,
   MEMOIZE = 0x94,
   FRAME = 0x95,
 };
 
+/// The most values that are named as left out.
+constexpr size_t kMostNotes = 16;
+
 class PickleReader {
  public:
   PickleReader(std::string_view bytes, const PickleContext& context)
-      : bytes_(bytes), context_(context), fault_{context.where} {}
+      : bytes_(bytes), context_(context), fault_{context} {}
+
+  /// The number of bytes that have been read.
+  size_t at() const { return at_; }
 
   IValue read() {
     check(number<uint8_t>() == PROTO, "it does not begin with a protocol number");
@@ -78,7 +89,6 @@ class PickleReader {
       if (!read_value(code) && !read_container(code)) step(code);
     }
     check(stack_.size() == 1 && marks_.empty(), "it does not end with one value");
-    check(at_ == bytes_.size(), "bytes follow its end");
     return finished(stack_.back()).value;
   }
 
@@ -187,7 +197,10 @@ class PickleReader {
         push_value(number<uint16_t>());
         return true;
       case LONG1:
-        push_value(long_integer(number<uint8_t>()));
+        push(long_integer(number<uint8_t>()));
+        return true;
+      case LONG4:
+        push(long_integer(number<uint32_t>()));
         return true;
       case BINFLOAT:
         push_value(std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())));  // big-endian
@@ -218,12 +231,12 @@ class PickleReader {
     }
   }
 
-  int64_t long_integer(size_t count) {
-    check(count <= sizeof(int64_t), "it has an integer of more than 64 bits");
+  PickleItem long_integer(size_t count) {
     const std::string_view bytes = take(count);
+    if (count > sizeof(int64_t)) return LeftOutItem{"an integer of more than 64 bits"};
     uint64_t value = count > 0 && (bytes.back() & 0x80) != 0 ? ~uint64_t{0} : 0;  // two's complement
     std::memcpy(&value, bytes.data(), count);
-    return std::bit_cast<int64_t>(value);
+    return FinishedItem{std::bit_cast<int64_t>(value), {}};
   }
 
   /// Handles an opcode that makes or fills a container. Returns false if it is another one.
@@ -272,9 +285,23 @@ class PickleReader {
 
   PickleItem tuple(const std::vector<PickleItem>& items) const { return tuple_item(items, fault_); }
 
+  // ---- what is left out
+
+  static const LeftOutItem* left_out(const PickleItem& item) { return std::get_if<LeftOutItem>(&item); }
+  /// The value of an item in a list: None in place of what is left out.
+  FinishedItem list_value(const PickleItem& item) const {
+    if (!left_out(item)) return finished(item);
+    note(fmt::format("an item of a list ({})", left_out(item)->what));
+    return {};
+  }
+  void note(std::string what) const {
+    if (context_.left_out.size() < kMostNotes) context_.left_out.push_back(std::move(what));
+  }
+
   void append(const std::vector<PickleItem>& items, OpenItem::Kind kind) {
     std::vector<FinishedItem> values;
-    for (const PickleItem& item : items) values.push_back(finished(item));
+    for (const PickleItem& item : items) values.push_back(list_value(item));
+    if (left_out(top())) return;  // a list of a class that is left out
     OpenItem& list = open_top({kind}, "it appends to something else than a list");
     for (FinishedItem& value : values) {
       include(list, value);
@@ -284,15 +311,29 @@ class PickleReader {
 
   void set_items(const std::vector<PickleItem>& items) {
     check(items.size() % 2 == 0, "a key has no value");
-    std::vector<FinishedItem> values;
-    for (const PickleItem& item : items) values.push_back(finished(item));
+    std::vector<std::pair<FinishedItem, FinishedItem>> entries;
+    for (size_t i = 0; i < items.size(); i += 2) {
+      if (const LeftOutItem* key = left_out(items[i])) {
+        note(fmt::format("an entry with the key {}", key->what));
+        continue;
+      }
+      const FinishedItem key = finished(items[i]);
+      if (!is_key(key.value)) {
+        note(fmt::format("an entry with a {} as its key", key.value.tagKind()));
+      } else if (const LeftOutItem* value = left_out(items[i + 1])) {
+        note(fmt::format("{} ({})", key.value.isString() ? shown(key.value.toStringRef()) : "a numbered entry",
+                         value->what));
+      } else {
+        entries.emplace_back(key, finished(items[i + 1]));
+      }
+    }
+    if (left_out(top())) return;  // a dictionary of a class that is left out
     OpenItem& dict = open_top({OpenItem::Kind::dict, OpenItem::Kind::ordered_dict},
                               "it sets items of something else than a dictionary");
-    for (size_t i = 0; i < values.size(); i += 2) {
-      include(dict, values[i]);
-      include(dict, values[i + 1]);
-      check(is_key(values[i].value), "it has a dictionary with a key that is not a text or number");
-      dict.dict.insert_or_assign(std::move(values[i].value), std::move(values[i + 1].value));
+    for (auto& [key, value] : entries) {
+      include(dict, key);
+      include(dict, value);
+      dict.dict.insert_or_assign(std::move(key.value), std::move(value.value));
     }
   }
 
@@ -340,7 +381,7 @@ class PickleReader {
         return;
       }
       case BINPERSID:
-        push(StorageItem{storage(pop())});
+        push(storage(pop()));
         return;
       case REDUCE: {
         const PickleItem arguments = pop(), function = pop();
@@ -350,6 +391,11 @@ class PickleReader {
       case NEWOBJ:
         new_object();
         return;
+      case NEWOBJ_EX: {
+        pop_many(2);
+        check(left_out(top()), "it makes an object with arguments");
+        return;
+      }
       case BUILD:
         build();
         return;
@@ -366,18 +412,18 @@ class PickleReader {
 
   void push_global(std::string_view module, std::string_view name) {
     auto global = std::make_shared<PickleGlobal>(find_global(module, name));
-    TANDEM_CHECK(global->kind != GlobalKind::not_allowed, IoError,
-                 "{}it contains {}, which tandem does not load: files may contain tensors and plain values, as for "
-                 "torch.load(weights_only=True); save those: torch.save(model.state_dict(), path)",
-                 context_.where, shown(global->name));
+    if (global->kind == GlobalKind::not_allowed) return push(LeftOutItem{shown(global->name)});
     if (global->kind == GlobalKind::dtype) return push_value(global->dtype);
     push(std::shared_ptr<const PickleGlobal>(std::move(global)));
   }
 
-  /// The storage that a persistent id names: ('storage', torch.FloatStorage, key, location, numel).
-  Tensor storage(const PickleItem& id) {
+  /// The storage that a persistent id names: ('storage', torch.FloatStorage, key, location, numel). The legacy format
+  /// adds the part of the storage that is meant; None stands for all.
+  PickleItem storage(const PickleItem& id) {
+    if (left_out(id)) return id;
     const auto* arguments = std::get_if<std::shared_ptr<const ArgumentsItem>>(&id);
-    check(arguments && (*arguments)->items.size() == 5, "a persistent id is not that of a storage");
+    const size_t fields = arguments ? (*arguments)->items.size() : 0;
+    check(fields == 5 || fields == 6, "a persistent id is not that of a storage");
     const std::vector<PickleItem>& items = (*arguments)->items;
     const auto* type = std::get_if<std::shared_ptr<const PickleGlobal>>(&items[1]);
     check(type && (*type)->kind == GlobalKind::storage, "a storage has no type");
@@ -385,25 +431,31 @@ class PickleReader {
     const IValue kind = plain(0), key = plain(2), location = plain(3), numel = plain(4);
     check(kind.isString() && kind.toStringRef() == "storage" && key.isString() && location.isString() && numel.isInt(),
           "a persistent id is not that of a storage");
-    return context_.storage(key.toStringRef(), (*type)->dtype, numel.toInt());
+    if (fields == 6 && !plain(5).isNone()) return LeftOutItem{"a part of a storage"};
+    return StorageItem{context_.storage(key.toStringRef(), (*type)->dtype, numel.toInt())};
   }
 
   void new_object() {
     const PickleItem arguments = pop(), type = pop();
+    if (left_out(type)) return push(type);
     const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&type);
     const auto* none = std::get_if<FinishedItem>(&arguments);
     check(global && (*global)->kind == GlobalKind::script_class, "it makes an object of something that is not a class");
     check(none && none->value.isTuple() && none->value.toTupleRef().size() == 0, "it makes an object with arguments");
     push_open(OpenItem::Kind::object);
-    std::get<std::shared_ptr<OpenItem>>(top())->class_name = (*global)->name;
+    OpenItem& object = *std::get<std::shared_ptr<OpenItem>>(top());
+    object.class_name = (*global)->name;
+    if (context_.state_names) object.state_names = context_.state_names(object.class_name);
   }
 
   void build() {
-    const FinishedItem state = finished(pop());
+    const PickleItem item = pop();
+    if (left_out(top())) return;
     OpenItem& object = open_top({OpenItem::Kind::ordered_dict, OpenItem::Kind::object},
                                 "it sets attributes of something else than an object");
-    check(state.value.isGenericDict(), "the state of an object is not a dictionary");
     if (object.kind == OpenItem::Kind::ordered_dict) return;  // a state_dict()'s _metadata, with versions of modules
+    const FinishedItem state = finished(item);
+    check(state.value.isGenericDict(), "the state of an object is not a dictionary");
     check(object.attributes.is_empty(), "it sets the attributes of an object twice");
     include(object, state);
     for (const auto& entry : state.value.toGenericDict()) {
@@ -423,6 +475,18 @@ class PickleReader {
 
 }  // namespace
 
-IValue read_pickle(std::string_view bytes, const PickleContext& context) { return PickleReader(bytes, context).read(); }
+void warn_of_left_out(const PickleContext& context) {
+  const std::vector<std::string>& all = context.left_out;
+  if (all.empty()) return;
+  warn(fmt::format("{}left out, since tandem has no counterpart: {}{}", context.where, fmt::join(all, ", "),
+                   all.size() < kMostNotes ? "" : ", ..."));
+}
+
+IValue read_pickle(std::string_view& bytes, const PickleContext& context) {
+  PickleReader reader(bytes, context);
+  IValue value = reader.read();
+  bytes.remove_prefix(reader.at());
+  return value;
+}
 
 }  // namespace tandem::io

@@ -1,11 +1,10 @@
 #include "tandem/io/safetensors.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
 #include <numeric>
 
+#include "src/io/file_kind.h"
 #include "src/io/safetensors_header.h"
 #include "src/io/source.h"
 #include "tandem/autograd/grad_mode.h"
@@ -83,26 +82,17 @@ std::string take_checksums(std::string& text) {
   return crc;
 }
 
-/// Names the format of a file by its first bytes, for messages.
-std::string_view other_format(uint64_t start) {
-  std::array<char, sizeof start> bytes;
-  std::memcpy(bytes.data(), &start, sizeof start);
-  const std::string_view text(bytes.data(), bytes.size());
-  if (text.starts_with("PK\x03\x04")) return "; it looks like a PyTorch (load_pt) or NumPy (load_npz) file";
-  if (text.starts_with("\x93NUMPY")) return "; it looks like a NumPy file (load_npy)";
-  return "";
-}
-
 TensorFile read_all(const Source& source) {
   const std::string& where = source.where;
+  check_kind(source, FileKind::safetensors, "a safetensors file");
   uint64_t length = 0;
   TANDEM_CHECK(source.size >= sizeof length, IoError, "{}has {} bytes, too few for a safetensors file", where,
                source.size);
   source.read(0, &length, sizeof length);
   TANDEM_CHECK(length <= source.size - sizeof length && length <= kMaxHeaderBytes, IoError,
                "{}cut off, or not a safetensors file: it declares a header of {} bytes, but {} bytes follow (at most "
-               "{} are allowed){}",
-               where, length, source.size - sizeof length, kMaxHeaderBytes, other_format(length));
+               "{} are allowed)",
+               where, length, source.size - sizeof length, kMaxHeaderBytes);
   std::string text(length, '\0');
   source.read(sizeof length, text.data(), text.size());
 

@@ -1,14 +1,16 @@
 #include "tandem/io/serialize.h"
 
+#include <filesystem>
 #include <istream>
 #include <iterator>
 #include <ostream>
 #include <utility>
 
+#include "src/io/file_kind.h"
 #include "src/io/path.h"
 #include "src/io/pickle_limits.h"
+#include "src/io/shards.h"
 #include "src/io/source.h"
-#include "src/io/zip.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
 
@@ -35,6 +37,11 @@ StateDict numbered_state(const std::vector<Tensor>& tensors) {
   return state;
 }
 
+[[noreturn]] void refuse_arrays(const Source& source) {
+  const FirstBytes first = look_at(source);
+  TANDEM_THROW(IoError, "{}not a file of a state, but {}; {}", source.where, first.what, first.cure);
+}
+
 }  // namespace
 
 void save_state(const StateDict& state, const std::string& path) {
@@ -44,10 +51,21 @@ void save_state(const StateDict& state, const std::string& path) {
 
 StateDict load_state(const std::string& path) {
   const OpScope op("load_state");
+  check_path(path);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return load_shards(shard_index_in(path));
   const Source source = file_source(path);
-  std::string start(std::min<uint64_t>(source.size, 4), '\0');
-  if (!start.empty()) source.read(0, start.data(), start.size());
-  return is_zip(start) ? load_pt(path) : load_file(path).tensors;
+  switch (kind_of(source)) {
+    case FileKind::safetensors:
+      return load_file(path).tensors;
+    case FileKind::torch:
+    case FileKind::legacy_torch:
+      return load_pt(path);
+    case FileKind::shard_index:
+      return load_shards(path);
+    default:
+      refuse_arrays(source);
+  }
 }
 
 void save_state(const StateDict& state, std::ostream& stream) {
@@ -58,8 +76,18 @@ void save_state(const StateDict& state, std::ostream& stream) {
 StateDict load_state(std::istream& stream) {
   const OpScope op("load_state");
   const std::string bytes = read_all_of(stream);
-  if (!is_zip(bytes)) return deserialize(bytes).tensors;
-  return to_state_dict(pickle_load({bytes.begin(), bytes.end()}));
+  const Source source = memory_source(bytes);
+  switch (kind_of(source)) {
+    case FileKind::safetensors:
+      return deserialize(bytes).tensors;
+    case FileKind::torch:
+    case FileKind::legacy_torch:
+      return to_state_dict(pickle_load({bytes.begin(), bytes.end()}));
+    case FileKind::shard_index:
+      TANDEM_THROW(IoError, "the stream is the index of a checkpoint in several files; load the index by its path");
+    default:
+      refuse_arrays(source);
+  }
 }
 
 }  // namespace io

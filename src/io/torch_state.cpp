@@ -69,11 +69,13 @@ class StateCollector {
     state.insert(key, value);
   }
 
-  /// Numbers are options of the object, such as `training`, and not part of a module's state_dict().
+  /// Adds the parameters and buffers of a module and of those in it. Its other attributes are not part of a
+  /// state_dict(): options such as `training`, lists, tensors that are not registered.
   void add_object(const std::string& place, const ivalue::Object& object) {
     if (const std::optional<GenericDict> optimizer = optimizer_dict(object)) return add_dict(place, *optimizer);
     for (const auto& item : object.attributes()) {
-      if (!item.value().isScalar()) add(join(place, item.key()), item.value());
+      const IValue& value = item.value();
+      if (value.isObject() || object.is_state(item.key())) add(join(place, item.key()), value);
     }
   }
 

@@ -13,10 +13,6 @@
 
 namespace tandem::io {
 
-/// Whether a file that begins so is a zip archive. A safetensors file that begins like one would have a header of over
-/// 67 MB that does not begin with a brace.
-inline bool is_zip(std::string_view start) { return start.starts_with("PK\3\4"); }
-
 /// One record of an archive.
 struct ZipEntry {
   std::string name;

@@ -21,7 +21,11 @@ import torch
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(HERE, "..", "io", "torch")
 sys.path.insert(0, os.path.join(HERE, "..", "io"))
+sys.path.insert(0, HERE)
 import reference  # noqa: E402
+import schedulers  # noqa: E402
+
+RESUME_AT = 6
 
 NAMES = {torch.uint8: "U8", torch.int8: "I8", torch.int16: "I16", torch.int32: "I32", torch.int64: "I64",
          torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL", torch.bfloat16: "BF16"}
@@ -98,6 +102,52 @@ def optimizers():
         expect(f"train_{name}.next", dict(net.state_dict()))
 
 
+class Scripted(torch.nn.Module):
+    """Has lists, and a tensor that is neither a parameter nor a buffer, beside its state."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(1, 2, (1, 2), padding=(0, 1))
+        self.net = model()
+        self.plain, self.list = torch.ones(2), [torch.ones(1)]
+        self.register_buffer("count", torch.tensor(3))
+
+    def forward(self, x):
+        return self.conv(x) + self.plain.sum() + self.list[0] + self.count
+
+
+def resumed_runs():
+    """Writes the states of all schedules of schedulers.py after RESUME_AT steps, with those of their optimizers, to which
+    a user has added options. tests/golden/schedulers.json has what follows."""
+    runs = {}
+    for name, make in schedulers.SCHEDULERS.items():
+        optimizer = schedulers.make_optimizer()
+        schedule = make(optimizer)
+        for _ in range(RESUME_AT):
+            optimizer.step()
+            schedule.step()
+        optimizer.param_groups[0].update(lr_scale=0.5, layer="head", depths=[1, 2], shares=[0.5, 1.0], note=None,
+                                         nested={"a": (1, "b")})
+        runs[name] = {"optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
+    for name, options in schedulers.PLATEAUS.items():
+        optimizer = schedulers.make_optimizer()
+        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+        for metric in schedulers.METRICS[:RESUME_AT]:
+            schedule.step(metric)
+        runs["plateau_" + name] = {"optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
+    torch.save(runs, path("schedules.pt"))
+
+
+def left_out():
+    """A file of which tandem loads a part."""
+    kept = {"kept": torch.arange(3.0), "float8": torch.tensor([0.5, -2.0]).to(torch.float8_e4m3fn)}
+    torch.save({**kept, "uint16": torch.zeros(2, dtype=torch.uint16), "complex": torch.zeros(2, dtype=torch.complex64),
+                "sparse": torch.eye(2).to_sparse(), "class": Custom(), "numpy": np.float64(1), "large": 2**70,
+                (1, 2): torch.ones(1), "list": [torch.ones(2), 2**70], "pair": (1, 2**70)}, path("left_out.pt"))
+    expect("left_out", {**{k: v.view(torch.uint8) if k == "float8" else v for k, v in kept.items()},
+                        "list.0": torch.ones(2)})
+
+
 def libtorch(program):
     subprocess.run([program, FOLDER], check=True)
 
@@ -156,19 +206,25 @@ def main():
         for name in stored.namelist():
             deflated.writestr(zipfile.ZipInfo(name), stored.read(name), zipfile.ZIP_DEFLATED)
     torch.jit.script(torch.nn.Linear(3, 2)).save(path("script.pt"))
+    torch.manual_seed(2)
+    torch.jit.script(Scripted()).save(path("scripted.pt"))
+    expect("scripted", dict(torch.jit.load(path("scripted.pt")).state_dict()))
     optimizers()
 
     torch.save(torch.nn.ReLU(), path("refused_module.pt"))
-    torch.save({"a": Custom()}, path("refused_class.pt"))
     torch.save(torch.zeros(2, dtype=torch.complex64), path("refused_complex.pt"))
     torch.save(torch.eye(2).to_sparse(), path("refused_sparse.pt"))
     torch.save(torch.zeros(2, dtype=torch.uint16), path("refused_uint16.pt"))
-    torch.save({"a": np.float64(1)}, path("refused_numpy.pt"))
-    torch.save(torch.zeros(2), path("refused_legacy.pt"), _use_new_zipfile_serialization=False)
     loop = []
     loop.append(loop)
     torch.save(loop, path("refused_loop.pt"))
-    torch.save({"a": 2**64}, path("refused_integer.pt"))
+    torch.save(2**64, path("refused_integer.pt"))
+    torch.save({"a.b": torch.ones(1), "a": {"b": torch.ones(2)}}, path("same_names.pt"))
+    left_out()
+
+    torch.save(tensors(), path("legacy.pt"), _use_new_zipfile_serialization=False)
+    torch.save(VALUES, path("legacy_values.pt"), _use_new_zipfile_serialization=False, pickle_protocol=4)
+    resumed_runs()
 
     numpy_files()
     if options.libtorch:

@@ -137,7 +137,7 @@ TEST(TorchArchiveErrors, Pickles) {
   EXPECT_THROWS(load("t"), IoError, "no mark");
   EXPECT_THROWS(load("(0"), IoError, "its stack is empty");
   EXPECT_THROWS(load("h\5"), IoError, "refers to a value that it does not have");
-  EXPECT_THROWS(load("}]Ns"), IoError, "a key that is not a text or number");
+  EXPECT_TRUE(load("}]Ns").toGenericDict().empty());  // the entry is left out
   EXPECT_THROWS(load("}(Nu"), IoError, "a key has no value");
   EXPECT_THROWS(load("]NNs"), IoError, "sets items of something else than a dictionary");
   EXPECT_THROWS(load("}Na"), IoError, "appends to something else than a list");
@@ -149,7 +149,7 @@ TEST(TorchArchiveErrors, Pickles) {
   EXPECT_THROWS(load("NQ"), IoError, "not that of a storage");
   EXPECT_THROWS(load("NNR"), IoError, "calls something that is not a function");
   EXPECT_THROWS(load("I1\n"), IoError, "the opcode 0x49");
-  EXPECT_THROWS(load("\x8a\x09" + std::string(9, '\1')), IoError, "more than 64 bits");
+  EXPECT_THROWS(load("\x8a\x09" + std::string(9, '\1')), IoError, "contains an integer of more than 64 bits");
   EXPECT_THROWS(load("c_codecs\nencode\n" + text("a") + text("utf-8") + "\x86R"), IoError, "latin1");
   EXPECT_THROWS(load("ctorch\ndevice\n" + text("tpu") + "\x85R"), IoError, "the device 'tpu'");
   EXPECT_THROWS(load_records({{"a/data.pkl", "N."}}), IoError, "at byte 0: it does not begin with a protocol number");

@@ -145,20 +145,34 @@ class Inspect(ToolTest):
 
     def test_says_what_a_file_is(self):
         for name, contents, says in [("a.h5", b"\x89HDF\r\n\x1a\n", ["HDF5", "h5py"]),
-                                     ("a.pt", b"\x80\x02ctorch", ["PyTorch before 1.6", "torch.save"]),
+                                     ("a.pt", b"\x80\x02ctorch", ["bare Python pickle", "torch.save"]),
                                      ("a.gguf", b"GGUF\3\0\0\0", ["GGUF", "safetensors"]),
                                      ("a.pth", b"version https://git-lfs.github.com/spec/v1\n", ["git lfs pull"]),
                                      ("a.pth", b"", ["empty", "again"]),
-                                     ("a.safetensors", b"\xff" * 20, ["not a safetensors file"]),
-                                     ("a.bin", b"hello, world", ["not a file of tensors", ".safetensors"])]:
+                                     ("a.safetensors", b"\xff" * 20, ["damaged", "another copy"]),
+                                     ("a.bin", b"hello, world", ["not a file of tensors", "'hello, world'"])]:
             with self.subTest(name):
                 path = self.folder / name
                 path.write_bytes(contents)
                 self.fails("inspect", path, says=[str(path), *says])
-        self.fails("inspect", self.folder / "none.pt", says=["no such file", "check the path"])
-        self.fails("inspect", self.folder, says=["a folder", "name a file in it"])
-        self.fails("inspect", "/dev/null", says=["device", "copy the data to a file"])
+        self.fails("inspect", self.folder / "none.pt", says=["No such file", "check the path"])
+        self.fails("inspect", self.folder, says=["a folder", "name the index or the file"])
+        self.fails("inspect", "/dev/null", says=["a device", "give the path of a regular file"])
         self.fails("inspect", GOLDEN / "refused_module.pt", says=["state_dict()"])
+
+    def test_lists_several_files(self):
+        for name in ("a", "b"):
+            write_safetensors(self.folder / name, {name: ("F32", [1, 2])})
+        index = self.folder / "model.safetensors.index.json"
+        index.write_text(json.dumps({"metadata": {"total_size": 16}, "weight_map": {"a": "a", "b": "b"}}))
+        for path in (index, self.folder):
+            file = self.inspect(path)
+            self.assertEqual([t["name"] for t in file["tensors"]], ["a", "b"])
+            self.assertEqual(file["bytes"], 16)
+
+    def test_lists_tensors_with_the_same_name(self):
+        names = [t["name"] for t in self.inspect(GOLDEN / "same_names.pt")["tensors"]]
+        self.assertEqual(names, ["a.b", "a.b (2)"])
 
     def test_goes_on_after_an_error(self):
         result = subprocess.run([TOOL, "inspect", "--json", self.folder / "none.pt", GOLDEN / "tensor.pt"],

@@ -1,6 +1,7 @@
 #pragma once
 // Saving and loading.
 #include "tandem/io/checkpoint.h"
+#include "tandem/io/file_kind.h"
 #include "tandem/io/numpy.h"
 #include "tandem/io/pickle.h"
 #include "tandem/io/safetensors.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -186,8 +187,9 @@ struct Tuple {
 
 /// An instance of a TorchScript class: the attributes by name. Its code is not part of it.
 struct Object {
-  Object(std::string name, OrderedDict<std::string, IValue> attributes)
-      : name_(std::move(name)), attributes_(std::move(attributes)) {}
+  Object(std::string name, OrderedDict<std::string, IValue> attributes,
+         std::optional<std::vector<std::string>> state_names = std::nullopt)
+      : name_(std::move(name)), attributes_(std::move(attributes)), state_names_(std::move(state_names)) {}
   /// The qualified name of the class: "__torch__.Module".
   const std::string& name() const { return name_; }
   const OrderedDict<std::string, IValue>& attributes() const { return attributes_; }
@@ -195,10 +197,14 @@ struct Object {
   bool hasattr(const std::string& name) const { return attributes_.contains(name); }
   /// Throws IndexError if there is no such attribute.
   const IValue& getAttr(const std::string& name) const { return attributes_[name]; }
+  /// Whether the class declares this attribute as a parameter or buffer, so that PyTorch's state_dict() has it. If the
+  /// file lacks the class's code, whether the attribute is a tensor.
+  bool is_state(const std::string& name) const;
 
  private:
   std::string name_;
   OrderedDict<std::string, IValue> attributes_;
+  std::optional<std::vector<std::string>> state_names_;
 };
 
 }  // namespace ivalue

@@ -17,14 +17,16 @@ namespace tandem {
 /// values, or 2^28 bytes without the data of tensors.
 std::vector<char> pickle_save(const IValue& value);
 
-/// Returns the value in the bytes of a file that torch.save, torch::save, torch::pickle_save or torch.jit.save wrote;
-/// tensors are on `device`. Tensors that share memory in the file share it afterwards. TorchScript objects become maps
-/// of their attributes; their code is ignored.
+/// Returns the value in the bytes of a file that torch.save, torch::save, torch::pickle_save or torch.jit.save wrote,
+/// also before PyTorch 1.6; tensors are on `device`. Tensors that share memory in the file share it afterwards.
+/// TorchScript objects become maps of their attributes; their code only tells which are parameters and buffers.
 ///
 /// The bytes are not trusted: only tensors, plain values and containers are read, as by torch.load(weights_only=True);
-/// nothing is called by name, and memory is allocated only for data that the file contains. Throws IoError for anything
-/// else, such as a pickled model (save its state_dict() instead), a dtype that tandem does not have, or a file of
-/// PyTorch before version 1.6.
+/// nothing is called by name, and memory is allocated only for data that the file contains. Entries of dictionaries
+/// that tandem has no counterpart of are left out, and a warning names them: instances of classes, complex, quantized
+/// and sparse tensors, other dtypes that tandem does not have, integers of more than 64 bits, tuples as keys. In lists,
+/// None stands for them. Throws IoError for a malformed file, and if all of the value would be left out, such as a
+/// pickled model: save its state_dict() instead.
 IValue pickle_load(const std::vector<char>& data, Device device = Device(kCPU));
 
 namespace io {

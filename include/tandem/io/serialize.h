@@ -21,7 +21,9 @@ namespace io {
 /// Writes a PyTorch file if the path ends in .pt or .pth (io::save_pt), otherwise a safetensors file (io::save_file).
 /// Throws IoError for .npy and .npz, which io::save_npy and io::save_npz write.
 void save_state(const StateDict& state, const std::string& path);
-/// Reads a file of either format, which the contents tell: see io::load_pt and io::load_file.
+/// Reads a file of either format, which the contents tell: see io::load_pt and io::load_file. Also reads a checkpoint
+/// in several files, by the path of its index or of the folder with the index: model.safetensors.index.json,
+/// pytorch_model.bin.index.json. An IoError says what other files are.
 StateDict load_state(const std::string& path);
 /// The same with streams. Writes the safetensors format; reads all bytes up to the stream's end. Throws IoError if the
 /// stream fails.
