@@ -1,11 +1,12 @@
 // States as PyTorch nests them, and by tandem's names.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <map>
 
 #include "src/io/libtorch_optimizer.h"
 #include "src/io/pickle_limits.h"
+#include "src/io/pickle_reader.h"
+#include "src/io/pickle_writer.h"
 #include "tandem/base/check.h"
 #include "tandem/io/pickle.h"
 #include "tandem/tensor/factories.h"
@@ -16,12 +17,14 @@ namespace {
 constexpr const char* kState = "state";
 constexpr const char* kGroups = "param_groups";
 
-/// Whether tandem's optimizers lack this option of a group of torch.optim's: those that say how to compute a step, not
-/// what, and decoupled_weight_decay of Adam and AdamW, where it only tells the classes apart.
-bool is_torch_only(const std::string& option, const GenericDict& group) {
-  constexpr std::array<std::string_view, 4> names = {"foreach", "capturable", "differentiable", "fused"};
-  if (option == "decoupled_weight_decay") return group.contains("amsgrad");
-  return std::find(names.begin(), names.end(), option) != names.end();
+constexpr const char* kSchedulers = "_schedulers";
+constexpr const char* kMilestones = "milestones";
+/// The end of the names of values that are neither tensors nor numbers: their pickles, as u8 tensors.
+constexpr std::string_view kPickled = "._pickle";
+
+/// Whether this is the dictionary of a schedule of torch.optim.
+bool is_schedule(const GenericDict& dict) {
+  return dict.contains("_last_lr") && (dict.contains("last_epoch") || dict.contains(kSchedulers));
 }
 
 std::string key_text(const IValue& key) {
@@ -80,6 +83,7 @@ class StateCollector {
   }
 
   void add_dict(const std::string& place, const GenericDict& dict) {
+    if (is_schedule(dict)) return add_schedule(place, dict);
     const bool is_optimizer =
         dict.contains(kState) && dict.contains(kGroups) && dict.at(kGroups).isList() && dict.at(kState).isGenericDict();
     for (const auto& entry : dict) {
@@ -102,14 +106,52 @@ class StateCollector {
     for (const auto& entry : group.toGenericDict()) {
       const std::string key = key_text(entry.key());
       const IValue& value = entry.value();
-      if (is_torch_only(key, group.toGenericDict())) continue;
       if (key == "betas" && value.isTuple() && value.toTupleRef().size() == 2) {
         add(join(place, "beta1"), value.toTupleRef().elements()[0]);
         add(join(place, "beta2"), value.toTupleRef().elements()[1]);
       } else {
-        add(join(place, key), value);
+        add_option(join(place, key), value);
       }
     }
+  }
+
+  void add_schedule(const std::string& place, const GenericDict& dict) {
+    for (const auto& entry : dict) {
+      const std::string path = join(place, key_text(entry.key()));
+      const IValue& value = entry.value();
+      const bool is_list = entry.key().isString() && entry.key().toStringRef() == kSchedulers && value.isList();
+      if (!is_list) {
+        value.isGenericDict() ? add_dict(path, value.toGenericDict()) : add_option(path, value);
+        continue;
+      }
+      for (size_t i = 0; i < value.toListRef().size(); ++i) {
+        const IValue& part = value.toListRef()[i];
+        const std::string part_path = join(path, std::to_string(i));
+        part.isGenericDict() ? add_schedule(part_path, part.toGenericDict()) : add_option(part_path, part);
+      }
+    }
+  }
+
+  /// Adds an option of a group or schedule. All are kept, also those that tandem does not know: lists of numbers as
+  /// tensors of rank 1, texts, None and other values as pickles.
+  void add_option(const std::string& place, const IValue& value) {
+    if (value.isTensor() || value.isScalar() || (value.isIntList() && !value.toListRef().empty())) {
+      return add(place, value);
+    }
+    const auto is_number = [](const IValue& v) { return v.isInt() || v.isDouble(); };
+    if (value.isList() && !value.toListRef().empty() &&
+        std::all_of(value.toListRef().begin(), value.toListRef().end(), is_number)) {
+      std::vector<double> numbers;
+      for (const IValue& v : value.toListRef()) numbers.push_back(v.toScalar().toDouble());
+      return insert(place, tensor(numbers, TensorOptions(kDouble).device(kCPU)));
+    }
+    PickleStorages storages;
+    const std::string bytes = write_pickle(value, storages);
+    if (storages.size() > 0) return add(place, value);
+    insert(place.substr(0, place.size() - 1) + std::string(kPickled) + ".",
+           from_blob(const_cast<char*>(bytes.data()), {static_cast<int64_t>(bytes.size())},
+                     TensorOptions(kByte).device(kCPU))
+               .clone());
   }
 
   void add_param_state(const std::string& place, const IValue& own) {
@@ -132,13 +174,17 @@ class StateCollector {
 
 // ---- the other direction
 
-/// A number of a state as Python's; other tensors as they are.
+template <class T>
+std::vector<T> numbers_of(const Tensor& t) {
+  std::vector<T> numbers;
+  for (int64_t i = 0; i < t.numel(); ++i) numbers.push_back(t[i].item<T>());
+  return numbers;
+}
+
+/// A number or a list of numbers of a state as Python's; other tensors as they are.
 IValue option_value(const Tensor& t) {
-  if (t.dim() == 1 && t.dtype() == kLong) {
-    std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < t.numel(); ++i) numbers.push_back(t[i].item<int64_t>());
-    return numbers;
-  }
+  if (t.dim() == 1 && t.dtype() == kLong) return numbers_of<int64_t>(t);
+  if (t.dim() == 1 && t.dtype() == kDouble) return numbers_of<double>(t);
   if (t.dim() != 0) return t;
   if (t.dtype() == kBool) return t.item<bool>();
   if (t.is_floating_point()) return t.item<double>();
@@ -155,6 +201,14 @@ std::optional<std::pair<int64_t, std::string>> numbered(const std::string& key, 
   return std::pair(number, std::string(end + 1, last));
 }
 
+/// Inserts an option, which may be a pickle.
+void insert_option(GenericDict& dict, const std::string& key, const Tensor& value) {
+  if (!key.ends_with(kPickled) || value.dtype() != kByte) return dict.insert(key, option_value(value));
+  const Tensor bytes = value.to(Device(kCPU)).contiguous();
+  std::string_view text(static_cast<const char*>(bytes.raw_bytes()), bytes.nbytes());
+  dict.insert(key.substr(0, key.size() - kPickled.size()), read_pickle(text, {key + ": ", nullptr, nullptr, {}}));
+}
+
 IValue group_value(const StateDict& options) {
   GenericDict group;
   for (const auto& item : options) {
@@ -162,10 +216,31 @@ IValue group_value(const StateDict& options) {
     if (item.key() == "beta1" && options.contains("beta2")) {
       group.insert("betas", ivalue::Tuple({option_value(item.value()), option_value(options["beta2"])}));
     } else {
-      group.insert(item.key(), option_value(item.value()));
+      insert_option(group, item.key(), item.value());
     }
   }
   return group;
+}
+
+IValue schedule_value(const StateDict& state) {
+  GenericDict dict, milestones;
+  std::map<int64_t, StateDict> parts;
+  for (const auto& item : state) {
+    const auto part = numbered(item.key(), std::string(kSchedulers) + ".");
+    const auto milestone = numbered(item.key() + ".", std::string(kMilestones) + ".");
+    if (part) {
+      parts[part->first].insert(part->second, item.value());
+    } else if (milestone && milestone->second.empty()) {
+      milestones.insert(milestone->first, option_value(item.value()));
+    } else {
+      insert_option(dict, item.key(), item.value());
+    }
+  }
+  std::vector<IValue> list;
+  for (const auto& [number, part] : parts) list.push_back(schedule_value(part));
+  if (!list.empty()) dict.insert(kSchedulers, list);
+  if (!milestones.empty()) dict.insert(kMilestones, milestones);
+  return dict;
 }
 
 }  // namespace
@@ -201,6 +276,7 @@ IValue to_torch_dict(const StateDict& state) {
     }
   }
   const bool is_optimizer = !groups.empty();
+  if (state.contains("last_epoch") && state.contains("_last_lr")) return schedule_value(state);
   for (const auto& item : state) {
     const bool nested = is_optimizer && (numbered(item.key(), std::string(kGroups) + ".") ||
                                          numbered(item.key(), std::string(kState) + "."));

@@ -46,6 +46,10 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
   start();
 }
 
+void OneCycleLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.expect("total_steps", static_cast<double>(options_.total_steps()));
+}
+
 double OneCycleLR::value_at(double first, double highest, double last, int64_t epoch) const {
   struct Phase {
     double end, from, to;
@@ -99,6 +103,14 @@ CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
     optimizer.param_groups()[g].initial_lr() = of_group("base_lr", options_.base_lr(), g);
   }
   start();
+}
+
+void CyclicLR::visit_arguments(ScheduleArguments& arguments) {
+  const auto up = static_cast<double>(options_.step_size_up());
+  const double size = up + static_cast<double>(options_.step_size_down().value_or(options_.step_size_up()));
+  arguments.expect("total_size", size);
+  arguments.expect("step_ratio", up / size);
+  arguments.expect("gamma", options_.gamma());
 }
 
 double CyclicLR::height_at(int64_t epoch) const {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <utility>
 
 #include "src/optim/momentum.h"
+#include "src/optim/schedule_state.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 
@@ -31,6 +31,9 @@ const std::shared_ptr<LRScheduler>& first_of(const std::vector<std::shared_ptr<L
                "the list of schedulers is empty or its first one null; pass at least one");
   return schedulers[0];
 }
+
+/// The name of a schedule in the state of another.
+std::string part_name(size_t i) { return fmt::format("_schedulers.{}", i); }
 
 }  // namespace
 
@@ -74,36 +77,6 @@ std::vector<double> LRScheduler::get_last_lr() const {
   return rates;
 }
 
-StateDict LRScheduler::state_dict() const {
-  StateDict state;
-  int64_t epoch = last_epoch_;
-  StateWriter(state).number("last_epoch", epoch);
-  return state;
-}
-
-StateCommit LRScheduler::prepare_load_state_dict(const StateDict& state) {
-  const UserCodeScope op("load_state_dict");  // lr_at()
-  StateReader reader(state);
-  int64_t epoch = 0;
-  reader.number("last_epoch", epoch);
-  if (epoch < 0) reader.add_fault(fmt::format("'last_epoch' is {}", epoch));
-  reader.finish();
-  // Of groups whose rates the constructor changed: where the rate of this epoch is set, it came with the optimizer's
-  // state.
-  std::map<size_t, double> rates;
-  for (size_t g = 0; g < std::min(first_.size(), optimizer_.param_groups().size()); ++g) {
-    if (first_[g].before != first_[g].after) {
-      rates[g] = group_lr_at(g, *optimizer_.param_groups()[g].initial_lr(), epoch);
-    }
-  }
-  return [this, epoch, rates = std::move(rates)] {
-    for (const auto& [g, rate] : rates) {
-      if (optimizer_.param_groups()[g].options().get_lr() != rate) take_back_start(g);
-    }
-    last_epoch_ = epoch;
-  };
-}
-
 /// Restores the rate of a group from before the constructor, once, unless something else has set it since.
 void LRScheduler::take_back_start(size_t number) {
   if (!has_set(number)) return;
@@ -127,16 +100,25 @@ double ChainableLR::next_lr(const OptimizerParamGroup& group, size_t number, int
   const double next = group_lr_at(number, base, epoch);
   if (rate == expected) return next;
   if (next == expected) return rate;
-  if (expected == lowest_) return next;
-  return lowest_ + (rate - lowest_) * ((next - lowest_) / (expected - lowest_));
+  if (expected == lowest()) return next;
+  return lowest() + (rate - lowest()) * ((next - lowest()) / (expected - lowest()));
 }
 
 StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
     : ChainableLR(optimizer), step_size_(step_size), gamma_(gamma) {
   const OpScope op("StepLR");
-  check_at_least_one("step_size", step_size);
-  checks::not_negative("gamma", gamma);
+  check_arguments();
   start();
+}
+
+void StepLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("step_size", step_size_);
+  arguments.number("gamma", gamma_);
+}
+
+void StepLR::check_arguments() const {
+  check_at_least_one("step_size", step_size_);
+  checks::not_negative("gamma", gamma_);
 }
 
 double StepLR::lr_at(double base_lr, int64_t epoch) const {
@@ -146,10 +128,17 @@ double StepLR::lr_at(double base_lr, int64_t epoch) const {
 MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
     : ChainableLR(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
   const OpScope op("MultiStepLR");
-  checks::not_negative("gamma", gamma);
+  check_arguments();
   std::sort(milestones_.begin(), milestones_.end());
   start();
 }
+
+void MultiStepLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.counts("milestones", milestones_);
+  arguments.number("gamma", gamma_);
+}
+
+void MultiStepLR::check_arguments() const { checks::not_negative("gamma", gamma_); }
 
 double MultiStepLR::lr_at(double base_lr, int64_t epoch) const {
   const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), epoch) - milestones_.begin();
@@ -158,9 +147,13 @@ double MultiStepLR::lr_at(double base_lr, int64_t epoch) const {
 
 ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : ChainableLR(optimizer), gamma_(gamma) {
   const OpScope op("ExponentialLR");
-  checks::not_negative("gamma", gamma);
+  check_arguments();
   start();
 }
+
+void ExponentialLR::visit_arguments(ScheduleArguments& arguments) { arguments.number("gamma", gamma_); }
+
+void ExponentialLR::check_arguments() const { checks::not_negative("gamma", gamma_); }
 
 double ExponentialLR::lr_at(double base_lr, int64_t epoch) const {
   return base_lr * std::pow(gamma_, static_cast<double>(epoch));
@@ -169,9 +162,18 @@ double ExponentialLR::lr_at(double base_lr, int64_t epoch) const {
 ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
     : ChainableLR(optimizer), factor_(factor), total_iters_(total_iters) {
   const OpScope op("ConstantLR");
-  TANDEM_CHECK(factor >= 0 && factor <= 1, StateError, "factor = {}; it must be in [0, 1]", factor);
-  TANDEM_CHECK(total_iters >= 0, StateError, "total_iters = {}; it must not be negative", total_iters);
+  check_arguments();
   start();
+}
+
+void ConstantLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("factor", factor_);
+  arguments.number("total_iters", total_iters_);
+}
+
+void ConstantLR::check_arguments() const {
+  TANDEM_CHECK(factor_ >= 0 && factor_ <= 1, StateError, "factor = {}; it must be in [0, 1]", factor_);
+  TANDEM_CHECK(total_iters_ >= 0, StateError, "total_iters = {}; it must not be negative", total_iters_);
 }
 
 double ConstantLR::lr_at(double base_lr, int64_t epoch) const {
@@ -181,9 +183,18 @@ double ConstantLR::lr_at(double base_lr, int64_t epoch) const {
 PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
     : ChainableLR(optimizer), total_iters_(total_iters), power_(power) {
   const OpScope op("PolynomialLR");
-  check_at_least_one("total_iters", total_iters);
-  checks::not_negative("power", power);
+  check_arguments();
   start();
+}
+
+void PolynomialLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("total_iters", total_iters_);
+  arguments.number("power", power_);
+}
+
+void PolynomialLR::check_arguments() const {
+  check_at_least_one("total_iters", total_iters_);
+  checks::not_negative("power", power_);
 }
 
 double PolynomialLR::lr_at(double base_lr, int64_t epoch) const {
@@ -192,11 +203,20 @@ double PolynomialLR::lr_at(double base_lr, int64_t epoch) const {
 }
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min)
-    : ChainableLR(optimizer, eta_min), T_max_(T_max), eta_min_(eta_min) {
+    : ChainableLR(optimizer), T_max_(T_max), eta_min_(eta_min) {
   const OpScope op("CosineAnnealingLR");
-  check_at_least_one("T_max", T_max);
-  checks::not_negative("eta_min", eta_min);
+  check_arguments();
   start();
+}
+
+void CosineAnnealingLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("T_max", T_max_);
+  arguments.number("eta_min", eta_min_);
+}
+
+void CosineAnnealingLR::check_arguments() const {
+  check_at_least_one("T_max", T_max_);
+  checks::not_negative("eta_min", eta_min_);
 }
 
 double CosineAnnealingLR::lr_at(double base_lr, int64_t epoch) const {
@@ -208,10 +228,28 @@ CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, i
                                                          double eta_min)
     : LRScheduler(optimizer), T_0_(T_0), T_mult_(T_mult), eta_min_(eta_min) {
   const OpScope op("CosineAnnealingWarmRestarts");
-  check_at_least_one("T_0", T_0);
-  check_at_least_one("T_mult", T_mult);
-  checks::not_negative("eta_min", eta_min);
+  check_arguments();
   start();
+}
+
+void CosineAnnealingWarmRestarts::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("T_0", T_0_);
+  arguments.number("T_mult", T_mult_);
+  arguments.number("eta_min", eta_min_);
+}
+
+void CosineAnnealingWarmRestarts::check_arguments() const {
+  check_at_least_one("T_0", T_0_);
+  check_at_least_one("T_mult", T_mult_);
+  checks::not_negative("eta_min", eta_min_);
+}
+
+void CosineAnnealingWarmRestarts::update_entries(StateDict& entries, int64_t epoch) const {
+  LRScheduler::update_entries(entries, epoch);
+  int64_t period = T_0_;
+  for (; T_mult_ > 1 && epoch >= period; period *= T_mult_) epoch -= period;
+  replace_entry(entries, "T_cur", T_mult_ > 1 ? epoch : epoch % period);
+  replace_entry(entries, "T_i", period);
 }
 
 double CosineAnnealingWarmRestarts::rate(double base_lr, double epoch) const {
@@ -245,11 +283,21 @@ void CosineAnnealingWarmRestarts::step(double epoch) {
 LinearLR::LinearLR(Optimizer& optimizer, double start_factor, double end_factor, int64_t total_iters)
     : ChainableLR(optimizer), start_factor_(start_factor), end_factor_(end_factor), total_iters_(total_iters) {
   const OpScope op("LinearLR");
-  TANDEM_CHECK(start_factor > 0 && start_factor <= 1, StateError, "start_factor = {}; it must be in (0, 1]",
-               start_factor);
-  TANDEM_CHECK(end_factor >= 0 && end_factor <= 1, StateError, "end_factor = {}; it must be in [0, 1]", end_factor);
-  check_at_least_one("total_iters", total_iters);
+  check_arguments();
   start();
+}
+
+void LinearLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.number("start_factor", start_factor_);
+  arguments.number("end_factor", end_factor_);
+  arguments.number("total_iters", total_iters_);
+}
+
+void LinearLR::check_arguments() const {
+  TANDEM_CHECK(start_factor_ > 0 && start_factor_ <= 1, StateError, "start_factor = {}; it must be in (0, 1]",
+               start_factor_);
+  TANDEM_CHECK(end_factor_ >= 0 && end_factor_ <= 1, StateError, "end_factor = {}; it must be in [0, 1]", end_factor_);
+  check_at_least_one("total_iters", total_iters_);
 }
 
 double LinearLR::lr_at(double base_lr, int64_t epoch) const {
@@ -278,15 +326,8 @@ SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<LRS
                            std::vector<int64_t> milestones)
     : ChainableLR(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
   const UserCodeScope op("SequentialLR");  // lr_at() of the schedules
-  TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
-               "{} schedulers and {} milestones; there must be one milestone fewer than schedulers", schedulers_.size(),
-               milestones_.size());
+  check_milestones();
   check_schedulers(schedulers_, optimizer);
-  for (size_t i = 0; i < milestones_.size(); ++i) {
-    const int64_t before = i == 0 ? 0 : milestones_[i - 1];
-    TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must increase", i,
-                 milestones_[i], before);
-  }
   take_back_starts(schedulers_);
   start();
 }
@@ -305,6 +346,36 @@ double SequentialLR::group_lr_at(size_t group, double base_lr, int64_t epoch) co
 std::optional<double> SequentialLR::momentum_at(size_t group, int64_t epoch) const {
   const auto [scheduler, own_epoch] = running(epoch);
   return scheduler.momentum_at(group, own_epoch);
+}
+
+void SequentialLR::check_milestones() const {
+  TANDEM_CHECK(schedulers_.size() == milestones_.size() + 1, StateError,
+               "{} schedulers and {} milestones; there must be one milestone fewer than schedulers", schedulers_.size(),
+               milestones_.size());
+  for (size_t i = 0; i < milestones_.size(); ++i) {
+    const int64_t before = i == 0 ? 0 : milestones_[i - 1];
+    TANDEM_CHECK(milestones_[i] > before, StateError, "milestone {} is {}, after {}; milestones must increase", i,
+                 milestones_[i], before);
+  }
+}
+
+void SequentialLR::visit_arguments(ScheduleArguments& arguments) {
+  arguments.list("_milestones", milestones_);
+  for (size_t i = 0; i < schedulers_.size(); ++i) visit_part(arguments, part_name(i), *schedulers_[i]);
+}
+
+void SequentialLR::check_arguments() const {
+  check_milestones();
+  for (const auto& scheduler : schedulers_) check_part(*scheduler);
+}
+
+void SequentialLR::update_entries(StateDict& entries, int64_t epoch) const {
+  LRScheduler::update_entries(entries, epoch);
+  for (size_t i = 0; i < schedulers_.size(); ++i) {
+    const int64_t begin = i == 0 ? 0 : milestones_[i - 1];
+    const int64_t last = i < milestones_.size() ? std::min(epoch, milestones_[i] - 1) : epoch;
+    update_part(entries, part_name(i), *schedulers_[i], std::max<int64_t>(last - begin, -1));
+  }
 }
 
 ChainedScheduler::ChainedScheduler(std::vector<std::shared_ptr<LRScheduler>> schedulers)
@@ -326,6 +397,19 @@ std::optional<double> ChainedScheduler::momentum_at(size_t group, int64_t epoch)
     if (const auto momentum = scheduler->momentum_at(group, epoch)) last = momentum;
   }
   return last;
+}
+
+void ChainedScheduler::visit_arguments(ScheduleArguments& arguments) {
+  for (size_t i = 0; i < schedulers_.size(); ++i) visit_part(arguments, part_name(i), *schedulers_[i]);
+}
+
+void ChainedScheduler::check_arguments() const {
+  for (const auto& scheduler : schedulers_) check_part(*scheduler);
+}
+
+void ChainedScheduler::update_entries(StateDict& entries, int64_t epoch) const {
+  LRScheduler::update_entries(entries, epoch);
+  for (size_t i = 0; i < schedulers_.size(); ++i) update_part(entries, part_name(i), *schedulers_[i], epoch);
 }
 
 }  // namespace tandem::optim

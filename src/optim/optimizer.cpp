@@ -1,6 +1,8 @@
 #include "tandem/optim/optimizer.h"
 
 #include <atomic>
+#include <charconv>
+#include <string_view>
 #include <unordered_set>
 
 #include "src/autograd/zero_grad.h"
@@ -183,6 +185,17 @@ void for_each_group(Groups& groups, const Visit& visit) {
   }
 }
 
+/// The rest of a key that is `prefix`, a number below `count`, a dot and the rest; nothing for other keys.
+std::optional<std::pair<size_t, std::string_view>> numbered(std::string_view key, std::string_view prefix,
+                                                            size_t count) {
+  if (!key.starts_with(prefix)) return std::nullopt;
+  size_t number = 0;
+  const char* const last = key.data() + key.size();
+  const auto [end, error] = std::from_chars(key.data() + prefix.size(), last, number);
+  if (error != std::errc() || end == last || *end != '.' || number >= count) return std::nullopt;
+  return std::pair(number, std::string_view(end + 1, last));
+}
+
 constexpr const char* kMasterWeights = "master_weights.";
 constexpr const char* kStepScaler = "step_scaler";
 
@@ -201,12 +214,20 @@ StateDict Optimizer::state_dict() const {
     StateWriter writer(dict, prefix);
     writer.tensor("params", numbers);
     visit_group(writer, group);
+    for (const auto& item : unknown_) {
+      if (item.key().starts_with(prefix)) dict.insert(item.key(), item.value());
+    }
   });
   size_t number = 0;
   for (const Tensor& p : parameters()) {
-    StateWriter writer(dict, fmt::format("state.{}.", number++));
+    const std::string prefix = fmt::format("state.{}.", number++);
+    StateWriter writer(dict, prefix);
     const auto own = state().find(&p.impl());
-    if (own != state().end() && own->second) own->second->visit_fields(writer);
+    if (own == state().end() || !own->second) continue;
+    own->second->visit_fields(writer);
+    for (const auto& item : unknown_) {
+      if (item.key().starts_with(prefix)) dict.insert(item.key(), item.value());
+    }
   }
   number = 0;
   for (const Tensor& p : parameters()) {
@@ -255,18 +276,28 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   const StateDict of_scaler = state_below(state, kStepScaler);
   reader.set_prefix(std::string(kStepScaler) + ".");
   for (const auto& item : of_scaler) reader.find(item.key());  // expected keys, even if no scaler uses them
+  reader.set_prefix("");
+  StateDict unknown;
+  const IncompatibleKeys keys = reader.incompatible_keys();
+  for (const std::string& key : keys.missing_keys.empty() ? keys.unexpected_keys : std::vector<std::string>{}) {
+    const auto of_param = numbered(key, "state.", size());
+    const bool is_field = of_param && of_param->second.find('.') == std::string_view::npos;
+    if (!state[key].defined() || !(is_field || numbered(key, "param_groups.", groups.size()))) continue;
+    unknown.insert(key, reader.find(key)->detach().clone());
+  }
   reader.finish();
   const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();
   const StateCommit load_scaler = scaler ? scaler->prepare_load_state_dict(of_scaler) : [] {};
   for (const OptimizerParamGroup& group : groups) holder().check_options(group.options());
   // The options are read again, into the existing objects: a program may hold references to them.
-  return [this, state, states, masters, load_scaler] {
+  return [this, state, states, masters, load_scaler, unknown] {
     StateReader checked(state);
     for_each_group(param_groups_, [&](const std::string& prefix, const Tensor&, OptimizerParamGroup& group) {
       checked.set_prefix(prefix);
       visit_group(checked, group);
     });
     this->state().swap(*states);
+    unknown_ = unknown;
     for (const auto& [p, value] : *masters) set_master(p, value);
     load_scaler();
   };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "src/optim/momentum.h"
+#include "src/optim/schedule_state.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 
@@ -22,15 +23,19 @@ ReduceLROnPlateauScheduler::ReduceLROnPlateauScheduler(Optimizer& optimizer, Sch
       min_lr_(std::move(min_lr)),
       eps_(eps) {
   const OpScope op("ReduceLROnPlateauScheduler");
-  TANDEM_CHECK(factor >= 0 && factor < 1, StateError, "factor = {}; it must be in [0, 1)", factor);
-  TANDEM_CHECK(patience >= 0, StateError, "patience = {}; it must not be negative", patience);
-  TANDEM_CHECK(cooldown >= 0, StateError, "cooldown = {}; it must not be negative", cooldown);
-  checks::not_negative("threshold", threshold);
-  checks::not_negative("eps", eps);
   if (min_lr_.empty()) min_lr_ = {0};
-  check_per_group("min_lr", min_lr_, optimizer);
+  check_arguments();
   const double infinity = std::numeric_limits<double>::infinity();
   state_.best = mode == min ? infinity : -infinity;
+}
+
+void ReduceLROnPlateauScheduler::check_arguments() const {
+  TANDEM_CHECK(factor_ >= 0 && factor_ < 1, StateError, "factor = {}; it must be in [0, 1)", factor_);
+  TANDEM_CHECK(patience_ >= 0, StateError, "patience = {}; it must not be negative", patience_);
+  TANDEM_CHECK(cooldown_ >= 0, StateError, "cooldown = {}; it must not be negative", cooldown_);
+  checks::not_negative("threshold", threshold_);
+  checks::not_negative("eps", eps_);
+  check_per_group("min_lr", min_lr_, optimizer_);
 }
 
 bool ReduceLROnPlateauScheduler::improves(double metric) const {
@@ -90,21 +95,45 @@ StateDict ReduceLROnPlateauScheduler::state_dict() const {
   StateDict state;
   StateWriter writer(state);
   State(state_).visit_fields(writer);
+  for (const auto& item : entries_) {
+    if (!state.contains(item.key())) state.insert(item.key(), item.value());
+  }
+  replace_entry(state, "_last_lr", get_last_lr());
   return state;
 }
 
 StateCommit ReduceLROnPlateauScheduler::prepare_load_state_dict(const StateDict& state) {
   const OpScope op("load_state_dict");
-  StateReader reader(state);
+  const auto arguments = std::make_shared<ScheduleArguments>(state);
+  StateReader& reader = arguments->reader_;
   State loaded;
   loaded.visit_fields(reader);
+  arguments->number("factor", factor_);
+  arguments->number("patience", patience_);
+  arguments->number("threshold", threshold_);
+  arguments->number("cooldown", cooldown_);
+  arguments->number("eps", eps_);
+  arguments->list("min_lrs", min_lr_);
   for (const auto& [name, value] : {std::pair{"last_epoch", loaded.last_epoch},
                                     {"num_bad_epochs", loaded.num_bad_epochs},
                                     {"cooldown_counter", loaded.cooldown_counter}}) {
     if (value < 0) reader.add_fault(fmt::format("'{}' is {}", name, value));
   }
+  const StateDict entries = take_entries(reader, state);
   reader.finish();
-  return [this, loaded] { state_ = loaded; };
+  arguments->swap();
+  try {
+    check_arguments();
+  } catch (...) {
+    arguments->swap();
+    throw;
+  }
+  arguments->swap();
+  return [this, loaded, arguments, entries] {
+    arguments->swap();
+    state_ = loaded;
+    entries_ = entries;
+  };
 }
 
 }  // namespace tandem::optim

@@ -16,8 +16,14 @@ SWALR::SWALR(Optimizer& optimizer, std::vector<double> swa_lr, int64_t anneal_ep
     : LRScheduler(optimizer), swa_lr_(std::move(swa_lr)), anneal_epochs_(anneal_epochs), strategy_(anneal_strategy) {
   const OpScope op("SWALR");
   check_per_group("swa_lr", swa_lr_, optimizer);
-  TANDEM_CHECK(anneal_epochs >= 0, StateError, "anneal_epochs = {}; it must not be negative", anneal_epochs);
+  check_arguments();
   start();
+}
+
+void SWALR::visit_arguments(ScheduleArguments& arguments) { arguments.number("anneal_epochs", anneal_epochs_); }
+
+void SWALR::check_arguments() const {
+  TANDEM_CHECK(anneal_epochs_ >= 0, StateError, "anneal_epochs = {}; it must not be negative", anneal_epochs_);
 }
 
 /// The share of swa_lr in the rate.

@@ -39,12 +39,14 @@ IValue load_pickle(const std::string& path, Device device = Device(kCPU));
 
 /// Returns the tensors and numbers in a value by name: nested keys, positions and attributes are joined by dots, as in
 /// "model.fc1.weight" or "layers.0.bias"; a value that is a tensor itself is named "0". Numbers become tensors of rank
-/// 0, and lists of integers i64 tensors of rank 1. Other values, such as texts, are left out. The dictionary of a
-/// torch.optim optimizer gets tandem's names, so that Optimizer::load_state_dict accepts it. Throws StateError if two
-/// values get the same name.
+/// 0, and lists of integers i64 tensors of rank 1. Other values, such as texts, are left out. Of a TorchScript object,
+/// the parameters and buffers are returned, as by PyTorch's state_dict(). The dictionaries of torch.optim's optimizers
+/// and schedules get tandem's names, so that load_state_dict accepts them; their options are all kept: lists of doubles
+/// as f64 tensors of rank 1, texts, None and other values as the bytes of a pickle, with "._pickle" after the name.
+/// Throws StateError if two values get the same name.
 StateDict to_state_dict(const IValue& value);
-/// Returns the dictionary that torch.load gives for a state: that of torch.optim for an optimizer's state, otherwise
-/// the tensors by name.
+/// Returns the dictionary that torch.load gives for a state: that of torch.optim for the state of an optimizer, or of a
+/// schedule that has loaded PyTorch's, otherwise the tensors by name.
 IValue to_torch_dict(const StateDict& state);
 
 /// Returns to_state_dict(load_pickle(path, device)): `model->load_state_dict(io::load_pt("model.pt"))`

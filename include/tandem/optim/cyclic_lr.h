@@ -53,6 +53,9 @@ class OneCycleLR : public LRScheduler {
   double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
   std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
 
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+
  private:
   /// The value at `epoch` if the cycle goes from `first` to `highest` and, at the end, to `last`.
   double value_at(double first, double highest, double last, int64_t epoch) const;
@@ -98,6 +101,9 @@ class CyclicLR : public LRScheduler {
   double lr_at(double base_lr, int64_t epoch) const override { return group_lr_at(0, base_lr, epoch); }
   double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
   std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
 
  private:
   /// How far the rate has risen, as a share of the range.

@@ -2,14 +2,48 @@
 // Learning rate schedules. Each computes the rate from the number of steps taken, by PyTorch's closed form, so its only
 // state is that number. Further schedules are in lambda_lr.h, cyclic_lr.h, swa_lr.h and reduce_lr_on_plateau.h.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tandem/optim/optimizer.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::optim {
+
+/// The arguments of a schedule that a state has, as PyTorch's has them: they replace those of the constructor.
+class ScheduleArguments {
+ public:
+  explicit ScheduleArguments(const StateDict& state) : state_(state), reader_(state) {}
+  /// A number.
+  void number(const std::string& name, double& argument);
+  void number(const std::string& name, int64_t& argument);
+  /// A list of numbers.
+  void list(const std::string& name, std::vector<double>& argument) { read_list(name, argument); }
+  void list(const std::string& name, std::vector<int64_t>& argument) { read_list(name, argument); }
+  /// Sorted numbers, in the state as {number: how often}: "milestones.30" = 1.
+  void counts(const std::string& name, std::vector<int64_t>& argument);
+  /// A number that must be equal: the state has the other arguments in another form.
+  void expect(const std::string& name, double argument);
+
+ private:
+  friend class LRScheduler;
+  friend class ReduceLROnPlateauScheduler;
+  const Tensor* find(const std::string& name) { return reader_.find_if_present(name); }
+  template <class T>
+  void replace(T& argument, T value);
+  template <class T>
+  void read_list(const std::string& name, std::vector<T>& argument);
+  /// Exchanges the arguments for those of the state; a second call exchanges them back.
+  void swap();
+
+  const StateDict& state_;
+  StateReader reader_;
+  std::string prefix_;
+  std::vector<std::function<void()>> swaps_;
+};
 
 /// Base of all schedules. The optimizer must outlive the schedule. As in Python's PyTorch, the constructor sets the
 /// rates of epoch 0 and each step() sets those of the next epoch (or iteration, if step() is called once per
@@ -39,10 +73,12 @@ class LRScheduler {
   const Optimizer& optimizer() const { return optimizer_; }
 
   /// Contains "last_epoch". The current and initial rates are in the optimizer's state; constructor arguments are not
-  /// saved.
+  /// saved. Further entries of the loaded state, such as those of PyTorch's, are kept and brought up to date.
   StateDict state_dict() const;
   /// The optimizer's rates come with its own state. If that was loaded before this schedule was created, takes back
-  /// what the constructor did to them. Throws StateError for a state that does not fit.
+  /// what the constructor did to them. PyTorch's state has arguments, which replace those of the constructor; those of
+  /// OneCycleLR and CyclicLR must be equal. Functions, and options that are texts, stay those of the constructor.
+  /// Throws StateError for a state that does not fit.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
 
@@ -59,6 +95,16 @@ class LRScheduler {
   /// The rate of group number `number` at `epoch`, before the optimizer's rates change. Calls group_lr_at() with the
   /// group's initial rate.
   virtual double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const;
+  /// Passes the arguments that PyTorch's state has, by its names.
+  virtual void visit_arguments(ScheduleArguments& arguments);
+  /// Throws StateError for arguments outside their domains.
+  virtual void check_arguments() const;
+  /// Sets those entries of PyTorch's state that change from step to step to their values after `epoch` steps.
+  virtual void update_entries(StateDict& entries, int64_t epoch) const;
+  /// These apply the functions above to a schedule in this one, with `name` and a dot before the names.
+  static void visit_part(ScheduleArguments& arguments, const std::string& name, LRScheduler& part);
+  static void check_part(const LRScheduler& part) { part.check_arguments(); }
+  static void update_part(StateDict& entries, const std::string& name, const LRScheduler& part, int64_t epoch);
   /// Whether this schedule has set the rate of group number `number` before.
   bool has_set(size_t number) const { return number < first_.size(); }
 
@@ -72,11 +118,12 @@ class LRScheduler {
   Optimizer& optimizer_;
   int64_t last_epoch_ = 0;
   std::vector<FirstChange> first_;  // of each group's rate
+  StateDict entries_;               // of the loaded state
 };
 
 /// Base of schedules that work together with others of the same optimizer, with ReduceLROnPlateau, and with rates that
 /// the program sets: as long as the rate is the one that this schedule set, the next one comes from lr_at(); otherwise
-/// the rate's distance from `lowest` is multiplied by that of lr_at(base_lr, epoch) and divided by that of
+/// the rate's distance from lowest() is multiplied by that of lr_at(base_lr, epoch) and divided by that of
 /// lr_at(base_lr, epoch - 1).
 ///
 ///   optim::ExponentialLR decay(sgd, 0.9);
@@ -86,12 +133,10 @@ class LRScheduler {
 /// Source: the schedules of torch.optim.lr_scheduler, most of which change the current rate.
 class ChainableLR : public LRScheduler {
  protected:
-  explicit ChainableLR(Optimizer& optimizer, double lowest = 0) : LRScheduler(optimizer), lowest_(lowest) {}
+  explicit ChainableLR(Optimizer& optimizer) : LRScheduler(optimizer) {}
   explicit ChainableLR(const std::shared_ptr<LRScheduler>& other) : LRScheduler(other) {}
   double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const override;
-
- private:
-  double lowest_ = 0;
+  virtual double lowest() const { return 0; }
 };
 
 /// base_lr gamma^(epoch / step_size), with the quotient rounded down. Source: torch.optim.lr_scheduler.StepLR.
@@ -100,6 +145,10 @@ class StepLR : public ChainableLR {
   /// Throws StateError unless step_size is at least 1 and gamma is finite and not negative.
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
   double lr_at(double base_lr, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
 
  private:
   int64_t step_size_;
@@ -114,6 +163,10 @@ class MultiStepLR : public ChainableLR {
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
   double lr_at(double base_lr, int64_t epoch) const override;
 
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+
  private:
   std::vector<int64_t> milestones_;
   double gamma_;
@@ -126,6 +179,10 @@ class ExponentialLR : public ChainableLR {
   ExponentialLR(Optimizer& optimizer, double gamma);
   double lr_at(double base_lr, int64_t epoch) const override;
 
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+
  private:
   double gamma_;
 };
@@ -136,6 +193,10 @@ class ConstantLR : public ChainableLR {
   /// Throws StateError unless factor is in [0, 1] and total_iters is not negative.
   explicit ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
   double lr_at(double base_lr, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
 
  private:
   double factor_;
@@ -149,6 +210,10 @@ class PolynomialLR : public ChainableLR {
   explicit PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1);
   double lr_at(double base_lr, int64_t epoch) const override;
 
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+
  private:
   int64_t total_iters_;
   double power_;
@@ -160,6 +225,11 @@ class CosineAnnealingLR : public ChainableLR {
   /// Throws StateError unless T_max is at least 1 and eta_min is finite and not negative.
   CosineAnnealingLR(Optimizer& optimizer, int64_t T_max, double eta_min = 0);
   double lr_at(double base_lr, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+  double lowest() const override { return eta_min_; }
 
  private:
   int64_t T_max_;
@@ -180,6 +250,9 @@ class CosineAnnealingWarmRestarts : public LRScheduler {
   void step(double epoch);
 
  protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+  void update_entries(StateDict& entries, int64_t epoch) const override;
   double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const override;
 
  private:
@@ -198,6 +271,10 @@ class LinearLR : public ChainableLR {
   explicit LinearLR(Optimizer& optimizer, double start_factor = 1.0 / 3, double end_factor = 1,
                     int64_t total_iters = 5);
   double lr_at(double base_lr, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
 
  private:
   double start_factor_, end_factor_;
@@ -234,9 +311,15 @@ class SequentialLR : public ChainableLR {
   double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
   std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
 
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+  void update_entries(StateDict& entries, int64_t epoch) const override;
+
  private:
   /// The schedule that runs at `epoch`, and the number of epochs since its start.
   std::pair<const LRScheduler&, int64_t> running(int64_t epoch) const;
+  void check_milestones() const;
 
   std::vector<std::shared_ptr<LRScheduler>> schedulers_;
   std::vector<int64_t> milestones_;
@@ -259,6 +342,11 @@ class ChainedScheduler : public ChainableLR {
   double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
   /// That of the last schedule that sets it.
   std::optional<double> momentum_at(size_t group, int64_t epoch) const override;
+
+ protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
+  void update_entries(StateDict& entries, int64_t epoch) const override;
 
  private:
   std::vector<std::shared_ptr<LRScheduler>> schedulers_;

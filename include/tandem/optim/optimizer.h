@@ -218,8 +218,9 @@ class Optimizer {
   /// Options and state, keyed by the numbers of groups and parameters: "param_groups.0.lr", "param_groups.0.params"
   /// (the numbers of its parameters, i64), "state.0.exp_avg", ... This is torch.optim's dictionary, flattened. Master
   /// weights are included in f32, as "master_weights.0", ..., and the state of a step scaler as
-  /// "step_scaler.loss_scaler0.scale", ... The tensors share memory with the optimizer, except masters computed from
-  /// remainders.
+  /// "step_scaler.loss_scaler0.scale", ... As in torch.optim, entries of groups and parameters that the optimizer does
+  /// not know, such as "param_groups.0.lr_scale", are kept from the loaded state. The tensors share memory with the
+  /// optimizer, except masters computed from remainders.
   virtual StateDict state_dict() const;
   /// Loads options and state. Parameters are matched by number; state is moved to the device of its parameter. Master
   /// weights are loaded if this optimizer keeps them, and also written to the parameters, rounded. The state of a step
@@ -325,6 +326,7 @@ class Optimizer {
   bool inside_scaler_ = false;
   State state_;
   std::unique_ptr<OptimizerOptions> defaults_;
+  StateDict unknown_;  // entries of a loaded state that this optimizer does not know
 };
 
 }  // namespace tandem::optim

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/lr_scheduler.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::optim {
@@ -45,9 +45,10 @@ class ReduceLROnPlateauScheduler {
   std::vector<double> get_last_lr() const;
 
   /// Contains "last_epoch", "best", "num_bad_epochs" and "cooldown_counter". The rates are in the optimizer's state;
-  /// constructor arguments are not saved.
+  /// constructor arguments are not saved. Further entries of the loaded state are kept, as by LRScheduler.
   StateDict state_dict() const;
-  /// Does not change the optimizer's rates. Throws StateError for a state that does not fit.
+  /// Does not change the optimizer's rates. Arguments in PyTorch's state replace those of the constructor, except
+  /// modes. Throws StateError for a state that does not fit.
   void load_state_dict(const StateDict& state) { prepare_load_state_dict(state)(); }
   StateCommit prepare_load_state_dict(const StateDict& state);
 
@@ -57,6 +58,7 @@ class ReduceLROnPlateauScheduler {
     double best = 0;
     void visit_fields(StateVisitor& visitor);
   };
+  void check_arguments() const;
   bool improves(double metric) const;
   void reduce();
 
@@ -70,6 +72,7 @@ class ReduceLROnPlateauScheduler {
   std::vector<double> min_lr_;
   double eps_;
   State state_;
+  StateDict entries_;  // of the loaded state
 };
 
 using ReduceLROnPlateau = ReduceLROnPlateauScheduler;

@@ -25,6 +25,8 @@ class SWALR : public LRScheduler {
   double group_lr_at(size_t group, double base_lr, int64_t epoch) const override;
 
  protected:
+  void visit_arguments(ScheduleArguments& arguments) override;
+  void check_arguments() const override;
   double next_lr(const OptimizerParamGroup& group, size_t number, int64_t epoch) const override;
 
  private:
