@@ -37,7 +37,7 @@ class LegacyFile {
     TANDEM_CHECK(keys.isList(), IoError, "{}malformed: it has no list of storages; fetch the file again",
                  source_.where);
     read_storages(keys.toListRef(), text.size() - rest.size());
-    warn_of_left_out(context_);
+    warn_of_left_out(source_.where, context_.left_out);
     return value;
   }
 

@@ -93,7 +93,7 @@ class HeaderText {
 
   void parse_descr() {
     skip_space();
-    TANDEM_CHECK(!text_.starts_with('['), IoError,
+    TANDEM_CHECK(!text_.starts_with('['), io::ArrayDtypeError,
                  "{}the array is one of records, which tandem does not read; save each field as an array", where_);
     const std::string_view descr = quoted();
     const std::string_view code = descr.substr(std::min<size_t>(1, descr.size()));
@@ -104,7 +104,7 @@ class HeaderText {
       header_.big_endian = descr[0] == '>';
       return;
     }
-    TANDEM_THROW(IoError,
+    TANDEM_THROW(io::ArrayDtypeError,
                  "{}the array has dtype {}, which tandem does not have; convert it with astype, to float32 for "
                  "example",
                  where_, shown(descr));

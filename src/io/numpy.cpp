@@ -28,6 +28,7 @@ std::string_view bytes_of(const Tensor& t) { return {static_cast<const char*>(t.
 StateDict read_npz(Source source, Device device) {
   const ZipReader zip(std::move(source));
   StateDict arrays;
+  std::vector<std::string> left_out;
   for (const ZipEntry& e : zip.entries()) {
     TANDEM_CHECK(std::string_view(e.name).ends_with(kSuffix) && is_utf8(e.name), IoError,
                  "{}{} is not an array: its name does not end in .npy; write the file with numpy.savez", zip.where(),
@@ -38,8 +39,14 @@ StateDict read_npz(Source source, Device device) {
     zip.read(e, bytes.raw_bytes());
     Source source = memory_source(bytes_of(bytes));
     source.where = fmt::format("{}{}: ", zip.where(), shown(e.name));
-    arrays.insert(e.name.substr(0, e.name.size() - kSuffix.size()), read_npy(source).to(device));
+    const std::string name = e.name.substr(0, e.name.size() - kSuffix.size());
+    try {
+      arrays.insert(name, read_npy(source).to(device));
+    } catch (const ArrayDtypeError&) {
+      left_out.push_back(fmt::format("{} (its dtype)", shown(name)));
+    }
   }
+  warn_of_left_out(zip.where(), left_out);
   return arrays;
 }
 

@@ -59,7 +59,7 @@ class Archive {
     IValue value = read_pickle(rest, context);
     TANDEM_CHECK(rest.empty(), IoError, "{}the pickle is malformed: bytes follow its end; fetch the file again",
                  zip_.where());
-    warn_of_left_out(context);
+    warn_of_left_out(zip_.where(), context.left_out);
     return value;
   }
 

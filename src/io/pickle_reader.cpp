@@ -1,7 +1,5 @@
 #include "src/io/pickle_reader.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -11,7 +9,6 @@
 #include "src/io/source.h"
 #include "src/io/utf8.h"
 #include "tandem/base/check.h"
-#include "tandem/base/warn.h"
 
 namespace tandem::io {
 namespace {
@@ -67,8 +64,8 @@ enum Opcode : unsigned char {
   FRAME = 0x95,
 };
 
-/// The most values that are named as left out.
-constexpr size_t kMostNotes = 16;
+/// The most values that are noted as left out: one more than a warning names.
+constexpr size_t kMostNotes = 17;
 
 class PickleReader {
  public:
@@ -474,13 +471,6 @@ class PickleReader {
 };
 
 }  // namespace
-
-void warn_of_left_out(const PickleContext& context) {
-  const std::vector<std::string>& all = context.left_out;
-  if (all.empty()) return;
-  warn(fmt::format("{}left out, since tandem has no counterpart: {}{}", context.where, fmt::join(all, ", "),
-                   all.size() < kMostNotes ? "" : ", ..."));
-}
 
 IValue read_pickle(std::string_view& bytes, const PickleContext& context) {
   PickleReader reader(bytes, context);

@@ -27,7 +27,4 @@ struct PickleContext {
 /// counterpart of are left out of dictionaries, and are None in lists. Throws IoError.
 IValue read_pickle(std::string_view& bytes, const PickleContext& context);
 
-/// Warns of what was left out, if anything was.
-void warn_of_left_out(const PickleContext& context);
-
 }  // namespace tandem::io

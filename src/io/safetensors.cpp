@@ -34,7 +34,7 @@ void write_all(const StateDict& tensors, const Metadata& metadata, const Write& 
   for (const auto& item : tensors) {
     TANDEM_CHECK(item.value().defined(), StateError, "{} is an undefined tensor; omit it", shown(item.key()));
     values.push_back(item.value().detach().to(Device(kCPU)).contiguous());
-    header.entries.push_back({item.key(), values.back().dtype(), Dims(values.back().sizes()), 0, 0});
+    header.entries.push_back({item.key(), values.back().dtype(), Dims(values.back().sizes()), 0, 0, {}});
   }
   for (const auto& [key, text] : metadata) {
     TANDEM_CHECK(!key.starts_with(kOwnKeys), StateError,
@@ -115,10 +115,12 @@ TensorFile read_all(const Source& source) {
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->begin < b->begin; });
   uint32_t data_crc = 0;
   for (const HeaderEntry* e : order) {
-    Tensor t = empty(e->sizes, TensorOptions(e->dtype).device(kCPU));
+    const bool left_out = !e->left_out.empty();
+    Tensor t = left_out ? empty({static_cast<int64_t>(e->end - e->begin)}, TensorOptions(kByte).device(kCPU))
+                        : empty(e->sizes, TensorOptions(e->dtype).device(kCPU));
     if (t.nbytes() > 0) source.read(sizeof length + length + e->begin, t.raw_bytes(), t.nbytes());
     data_crc = crc_of(data_crc, t.raw_bytes(), t.nbytes());
-    TANDEM_CHECK(e->dtype != kBool || is_valid_bool(t), IoError,
+    TANDEM_CHECK(t.dtype() != kBool || is_valid_bool(t), IoError,
                  "{}the data are corrupt: {} is of dtype bool and has a byte other than 0 and 1", where,
                  shown(e->name));
     values[static_cast<size_t>(e - header.entries.data())] = std::move(t);
@@ -130,7 +132,16 @@ TensorFile read_all(const Source& source) {
                  where, found.substr(1), shown(sums.substr(9)));
   }
   TensorFile result;
-  for (size_t i = 0; i < values.size(); ++i) result.tensors.insert(std::move(header.entries[i].name), values[i]);
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    HeaderEntry& e = header.entries[i];
+    if (e.left_out.empty()) {
+      result.tensors.insert(std::move(e.name), values[i]);
+    } else {
+      left_out.push_back(fmt::format("{} ({})", shown(e.name), e.left_out));
+    }
+  }
+  warn_of_left_out(where, left_out);
   result.metadata = std::move(header.metadata);
   return result;
 }

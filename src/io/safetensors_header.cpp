@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "src/io/source.h"
 #include "tandem/base/check.h"
@@ -29,6 +30,18 @@ std::optional<DType> dtype_named(std::string_view text) {
     if (format_name(static_cast<DType>(i)) == text) return static_cast<DType>(i);
   }
   return std::nullopt;
+}
+
+/// The bits of an element of those dtypes of the format that tandem does not have; 0 for other texts.
+uint64_t bits_of_other(std::string_view text) {
+  constexpr std::pair<std::string_view, uint64_t> others[] = {
+      {"U16", 16},    {"U32", 32},    {"U64", 64},        {"C64", 64},        {"F4", 4},
+      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
+  };
+  for (const auto& [name, bits] : others) {
+    if (name == text) return bits;
+  }
+  return 0;
 }
 
 /// Handles the parser's events. The grammar has three levels and no optional parts, so the place determines which
@@ -77,9 +90,13 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (place_ != Place::Tensor || field_ != "dtype") return unexpected("a string");
-    const std::optional<DType> dtype = dtype_named(text);
-    if (!dtype) return fail(shown(key_) + " has dtype " + shown(text) + ", which tandem does not support");
-    entry().dtype = *dtype;
+    if (const std::optional<DType> dtype = dtype_named(text)) {
+      entry().dtype = *dtype;
+    } else if (bits_of_other(text) == 0) {
+      return fail(shown(key_) + " has dtype " + shown(text) + ", which the format does not have");
+    } else {
+      entry().left_out = std::move(text);
+    }
     return true;
   }
 
@@ -144,7 +161,8 @@ class HeaderEvents : public nlohmann::json_sax<nlohmann::json> {
 /// are such products.
 std::optional<uint64_t> bytes_of(const HeaderEntry& e) {
   constexpr uint64_t limit = uint64_t{1} << 62;
-  uint64_t product = element_size(e.dtype);
+  const bool in_bits = !e.left_out.empty();
+  uint64_t product = in_bits ? bits_of_other(e.left_out) : element_size(e.dtype);
   bool empty = false;
   for (const int64_t size : e.sizes) {
     empty |= size == 0;
@@ -152,7 +170,7 @@ std::optional<uint64_t> bytes_of(const HeaderEntry& e) {
     if (product > limit / static_cast<uint64_t>(size)) return std::nullopt;
     product *= static_cast<uint64_t>(size);
   }
-  return empty ? 0 : product;
+  return empty ? 0 : in_bits ? (product + 7) / 8 : product;
 }
 
 void check_layout(const std::string& where, const Header& header, uint64_t data_bytes) {
@@ -163,7 +181,8 @@ void check_layout(const std::string& where, const Header& header, uint64_t data_
                  to_string(e.sizes));
     TANDEM_CHECK(e.begin <= e.end && e.end - e.begin == *bytes, IoError,
                  "{}the header is malformed: {} of {} {} needs {} bytes, but its data_offsets are [{}, {}]", where,
-                 shown(e.name), to_string(e.sizes), name(e.dtype), *bytes, e.begin, e.end);
+                 shown(e.name), to_string(e.sizes), e.left_out.empty() ? name(e.dtype) : e.left_out, *bytes, e.begin,
+                 e.end);
     TANDEM_CHECK(e.end <= data_bytes, IoError,
                  "{}cut off, or malformed: {} ends at byte {} of the data, but there are only {}; fetch the file again",
                  where, shown(e.name), e.end, data_bytes);

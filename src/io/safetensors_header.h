@@ -20,6 +20,7 @@ struct HeaderEntry {
   DType dtype = kFloat;
   Dims sizes;
   uint64_t begin = 0, end = 0;
+  std::string left_out;  ///< the dtype, if it is one of the format that tandem does not have; then `dtype` is not set
 };
 
 struct Header {

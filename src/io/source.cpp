@@ -1,6 +1,7 @@
 #include "src/io/source.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "src/io/atomic_file.h"
 #include "src/io/regular_file.h"
 #include "tandem/base/check.h"
+#include "tandem/base/warn.h"
 
 namespace tandem::io {
 
@@ -60,6 +62,14 @@ std::string shown(std::string_view name) {
   std::string text = fmt::format("'{}{}'", name.substr(0, limit), name.size() > limit ? "..." : "");
   for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return text;
+}
+
+void warn_of_left_out(const std::string& where, const std::vector<std::string>& left_out) {
+  constexpr size_t most = 16;
+  if (left_out.empty()) return;
+  const auto end = left_out.begin() + static_cast<std::ptrdiff_t>(std::min(left_out.size(), most));
+  warn(fmt::format("{}left out, since tandem has no counterpart: {}{}", where, fmt::join(left_out.begin(), end, ", "),
+                   left_out.size() > most ? ", ..." : ""));
 }
 
 }  // namespace tandem::io

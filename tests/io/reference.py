@@ -136,7 +136,7 @@ def corpus(folder):
         "bad_unused_start": write({"a": entry(offsets=(4, 12))}, bytes(12)),
         "bad_outside": write({"a": entry(offsets=(8, 16))}, eight),
         "bad_backwards": write({"a": entry(offsets=(8, 0))}, eight),
-        "bad_dtype": write({"a": entry(dtype="F4", shape=(8,))}, eight),
+        "bad_dtype": write({"a": entry(dtype="F5", shape=(8,))}, eight),
         "bad_shape": write({"a": entry(shape=(3,))}, eight),
         "bad_negative": write({"a": entry(shape=(-2,))}, eight),
         "bad_fraction": write({"a": entry(shape=(2.0,))}, eight),

@@ -18,7 +18,7 @@ Tensor load_npy(const std::string& path, Device device = Device(kCPU));
 void save_npy(const Tensor& tensor, const std::string& path);
 
 /// Reads the arrays of a file that numpy.savez or numpy.savez_compressed wrote, by name. The errors are those of
-/// load_npy.
+/// load_npy, but arrays with a dtype that tandem does not have are left out, and a warning names them.
 StateDict load_npz(const std::string& path, Device device = Device(kCPU));
 
 /// Writes named tensors as numpy.savez, or numpy.savez_compressed if `compressed`. The errors are those of save_npy,

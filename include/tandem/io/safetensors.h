@@ -40,8 +40,9 @@ struct TensorFile {
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata = {});
 
 /// Reads a safetensors file from any source. The contents are not trusted: memory is allocated only for data that the
-/// file contains. Throws an IoError that names the fault if the file is missing, truncated or malformed, contains a
-/// dtype that tandem does not have or a tensor of more than 12 dimensions, or if a checksum does not match.
+/// file contains. Tensors of a dtype that tandem does not have, such as U16, are left out, and a warning names them.
+/// Throws an IoError that names the fault if the file is missing, truncated or malformed, contains a tensor of more
+/// than 12 dimensions, or if a checksum does not match.
 TensorFile load_file(const std::string& path, Device device = Device(kCPU));
 
 /// Convert between tensors and the bytes of a file, in memory. The errors are those of save_file and load_file.
