@@ -183,8 +183,10 @@ struct DelayedScalesCall {
 /// of a row next to each other. H is a multiple of K: head h of q uses head h K / H of k and v.
 struct AttentionCall {
   Tensor y;
-  /// [B, H, L] contiguous, f32 (f64 for f64): the logarithm of the softmax's denominator, inf if that is 0.
-  Tensor log_sum;
+  /// [B, H, L] contiguous, f32 (f64 for f64). max: the largest score, in a unit that the kernel chooses, or 0 if all
+  /// keys are masked. log_sum: the logarithm of the sum of exp(score - max), inf if all keys are masked. The two are
+  /// apart because a large finite mask in max would absorb log_sum.
+  Tensor max, log_sum;
   Tensor q, k, v;
   /// Optional, [B, H, L, S] with rows as above: bool, false where a key is masked; or f32 (f64 for f64), added to
   /// scores.

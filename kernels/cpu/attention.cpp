@@ -170,7 +170,8 @@ class BackwardItem {
     const AttentionCall& call = sizes_.call;
     T* const p = weights_.data();
     T* const ds = slopes_.data();
-    const T* const log_sum = call.log_sum.template raw<T>() + (batch * sizes_.heads + head) * sizes_.queries + query;
+    const int64_t at = sizes_.row_of(batch, head, query);
+    const T *const max = call.max.template raw<T>() + at, *const log_sum = call.log_sum.template raw<T>() + at;
     int64_t row;
 
     const T* from = HeadRows(call.q, batch, head).read(query, rows, buffer_.data(), row);
@@ -192,7 +193,7 @@ class BackwardItem {
         kept = dropout_.kept(sizes_, batch, head, query + i, key, n);
         mask_weights(slopes, kept, n, scale);
       }
-      table_.softmax_backward(slopes, weights, n, log_sum[i], dots_.data()[g * sizes_.queries + query + i]);
+      table_.softmax_backward(slopes, weights, n, max[i], log_sum[i], dots_.data()[g * sizes_.queries + query + i]);
       if (kept) mask_weights(weights, kept, n, scale);
     }
     product_.multiply(sum_gv_.data(), value_columns_, p, 1, kRow, gy_panels_.data(), n, value_columns_, rows, true);

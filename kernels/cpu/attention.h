@@ -101,6 +101,7 @@ struct Sizes {
         threshold(math::bernoulli_threshold(c.dropout)) {}
 
   int64_t key_head(int64_t head) const { return head / (heads / key_heads); }
+  int64_t row_of(int64_t batch, int64_t head, int64_t query) const { return (batch * heads + head) * queries + query; }
   /// Whether all weights of queries [first, first + count) with keys from `key` on are masked.
   bool is_masked(int64_t first, int64_t count, int64_t key) const { return call.causal && key >= first + count; }
   /// Whether mask_scores() may change a score of queries from `first` on with keys [key, key + n).
@@ -137,8 +138,7 @@ class DropoutRow {
  public:
   template <class T>
   const bool* kept(const Sizes<T>& sizes, int64_t batch, int64_t head, int64_t query, int64_t key, int64_t n) {
-    const int64_t row = (batch * sizes.heads + head) * sizes.queries + query;
-    const int64_t counter = (row * ((sizes.keys + 3) / 4 * 4) + key) / 4;
+    const int64_t counter = (sizes.row_of(batch, head, query) * ((sizes.keys + 3) / 4 * 4) + key) / 4;
     const PhiloxState& state = sizes.call.state;
     random_table().lanes(lanes_, state.seed, state.offset + static_cast<uint64_t>(counter), 0, (n + 3) / 4);
     random_table().keep(kept_, lanes_, n, sizes.threshold);
@@ -150,19 +150,21 @@ class DropoutRow {
   bool kept_[kKeys];
 };
 
-/// Divides y's rows, sums of weighted values, by the sums of weights, and stores the results and the logarithms.
+/// Divides y's rows, sums of weighted values, by the sums of weights, and stores the results, the maxima and the
+/// logarithms.
 template <class T>
 void write_results(const Sizes<T>& sizes, const AttentionTable<T>& table, T* y, int64_t columns, const T* max,
                    const double* totals, int64_t batch, int64_t head, int64_t first, int64_t count) {
   const HeadRows out(sizes.call.y, batch, head);
-  T* const log_sum = sizes.call.log_sum.template raw<T>() + (batch * sizes.heads + head) * sizes.queries + first;
+  const int64_t at = sizes.row_of(batch, head, first);
+  T *const largest = sizes.call.max.template raw<T>() + at, *const log_sum = sizes.call.log_sum.template raw<T>() + at;
   for (int64_t i = 0; i < count; ++i) {
     const double total = totals[i];
     T* const row = y + i * columns;
     table.scale(row, columns, static_cast<T>(total == 0 ? 0 : 1 / total));
     out.write(first + i, row);
-    log_sum[i] =
-        total == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(static_cast<double>(max[i]) + std::log(total));
+    largest[i] = total == 0 ? T(0) : max[i];
+    log_sum[i] = total == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(std::log(total));
   }
 }
 

@@ -217,8 +217,8 @@ class Bf16Backward {
     float* const s = scores_.data();
     float* const ds = slopes_.data();
     uint16_t* const slope_rows = slope_rows_.data();
-    const float* const log_sum =
-        call.log_sum.template raw<float>() + (batch * sizes_.heads + head) * sizes_.queries + query;
+    const int64_t at = sizes_.row_of(batch, head, query);
+    const float *const max = call.max.raw<float>() + at, *const log_sum = call.log_sum.raw<float>() + at;
     q_.read(HeadRows(call.q, batch, head), query, rows);
     gy_rows_.read(HeadRows(gy_, batch, head), query, rows);
     bf16_.pack(q_panels_.data(), q_.elements(), 2 * q_.words(), rows, sizes_.width);
@@ -236,7 +236,8 @@ class Bf16Backward {
         kept = dropout_.kept(sizes_, batch, head, query + i, key, n);
         mask_weights(ds + i * kRow, kept, n, scale);
       }
-      table_.softmax_backward(ds + i * kRow, s + i * kRow, n, log_sum[i], dots_.data()[g * sizes_.queries + query + i]);
+      table_.softmax_backward(ds + i * kRow, s + i * kRow, n, max[i], log_sum[i],
+                              dots_.data()[g * sizes_.queries + query + i]);
       if (kept) mask_weights(s + i * kRow, kept, n, scale);
       bf16_.narrow(slope_rows + i * kRow, ds + i * kRow, n);
       if (n % 2 != 0) slope_rows[i * kRow + n] = 0;

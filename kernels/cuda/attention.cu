@@ -138,7 +138,8 @@ __global__ void __launch_bounds__(kTileThreads, kBlocks<C>) attend(AttentionPara
     }
   }
   if (part == 0 && first_column == 0) {
-    call.log_sum[call.row_of(b, h, query)] = total == 0 ? math::kInf<C> : max + math::log(total);
+    call.max[call.row_of(b, h, query)] = total == 0 ? C(0) : max;
+    call.log_sum[call.row_of(b, h, query)] = total == 0 ? math::kInf<C> : math::log(total);
   }
 }
 
@@ -167,10 +168,11 @@ __device__ void weights_and_slopes(const AttentionParams<C>& call, const HeadRow
   multiply_rows(weights, call.q, h, first, call.k, key_head, key, b, left, right);
   multiply_rows(slopes, gy, h, first, call.v, key_head, key, b, left, right);
   const bool has = query < call.q.rows;
+  const C max = has ? call.max[call.row_of(b, h, query)] : C(0);
   const C log_sum = has ? call.log_sum[call.row_of(b, h, query)] : C(0);
   const C dot = has ? dots[call.row_of(b, h, query)] : C(0);
   for (int c = part; c < kTileRows; c += kThreadsPerRow) {
-    const C weight = math::exp(score(call, b, h, query, key + c, weights[r][c]) - log_sum);
+    const C weight = math::exp(score(call, b, h, query, key + c, weights[r][c]) - max - log_sum);
     C factor = 1;
     if (call.kept_scale != 0) factor = is_kept(call, state, b, h, query, key + c) ? call.kept_scale : C(0);
     slopes[r][c] = weight * ((factor == 0 ? C(0) : slopes[r][c] * factor) - dot) * call.scale;

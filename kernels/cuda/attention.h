@@ -30,7 +30,7 @@ struct HeadRows {
 template <class C>
 struct AttentionParams {
   HeadRows q, k, v, y, mask;
-  C* log_sum;
+  C *max, *log_sum;
   int64_t heads, key_heads;
   unsigned group;  ///< heads of q per head of k
   C scale;
@@ -45,6 +45,7 @@ struct AttentionParams {
         v(from.v),
         y(from.y),
         mask(from.mask.defined() ? HeadRows(from.mask) : HeadRows()),
+        max(from.max.raw<C>()),
         log_sum(from.log_sum.raw<C>()),
         heads(from.q.size(1)),
         key_heads(from.k.size(1)),

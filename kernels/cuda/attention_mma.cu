@@ -34,7 +34,9 @@ __device__ void make_scores(float (&products)[kTiles][4], const AttentionParams<
       if (all) continue;
       const int64_t row = first_row + row_of_sum(e), column = first_column + column_of_sum(n, e);
       const float term = kQueries ? mask_term(call, b, h, row, column) : mask_term(call, b, h, column, row);
-      products[n][e] = term == -math::kInf<float> ? term : products[n][e] + term * kLog2E;
+      // A mask of the least finite number stays finite: a row of such masks has weights.
+      const float powers = math::maximum(term * kLog2E, -0x1.fffffep+127f);
+      products[n][e] = term == -math::kInf<float> ? term : products[n][e] + powers;
     }
   }
 }
@@ -122,7 +124,8 @@ __global__ void __launch_bounds__(kBlockThreads, 2) attend(AttentionParams<float
     inverse[i] = total[i] == 0 ? 0.0f : 1 / total[i];
     const int64_t query = first + row_of_sum(2 * i);
     if (lane_of_warp() % 4 == 0 && query < call.q.rows) {
-      call.log_sum[call.row_of(b, h, query)] = total[i] == 0 ? math::kInf<float> : (max[i] + log2f(total[i])) * kLn2;
+      call.max[call.row_of(b, h, query)] = total[i] == 0 ? 0.0f : max[i];  // times log2(e)
+      call.log_sum[call.row_of(b, h, query)] = total[i] == 0 ? math::kInf<float> : log2f(total[i]) * kLn2;
     }
   }
   store_rows<T>(call.y, b, h, first, sums, inverse[0], inverse[1]);
@@ -192,11 +195,12 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   gradients.load(values, 16 * warp_of_block());
   __syncthreads();
 
-  float log_sum[2], dot[2];
+  float max[2], log_sum[2], dot[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int64_t query = first + row_of_sum(2 * i);
     const bool has = query < call.q.rows;
+    max[i] = has ? call.max[call.row_of(b, h, query)] : 0.0f;
     log_sum[i] = has ? call.log_sum[call.row_of(b, h, query)] * kLog2E : math::kInf<float>;
     dot[i] = has ? dots[call.row_of(b, h, query)] : 0.0f;
   }
@@ -223,7 +227,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
           const bool kept = is_kept(call, state, b, h, first + row_of_sum(e), key + column_of_sum(n, e));
           g = kept ? g * call.kept_scale : 0.0f;
         }
-        slopes[n][e] = exp2f(slopes[n][e] - log_sum[e / 2]) * (g - dot[e / 2]) * call.scale;
+        slopes[n][e] = exp2f(slopes[n][e] - max[e / 2] - log_sum[e / 2]) * (g - dot[e / 2]) * call.scale;
       }
     }
     scale.apply(slopes, sums);
@@ -272,17 +276,18 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
     make_scores<false>(weights, call, b, h, first, query);
 #pragma unroll
     for (int n = 0; n < kTiles; ++n) {
-      float log_sum[2], dot[2];
+      float max[2], log_sum[2], dot[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int64_t q = query + column_of_sum(n, i);
         const bool has = q < call.q.rows;
+        max[i] = has ? call.max[call.row_of(b, h, q)] : 0.0f;
         log_sum[i] = has ? call.log_sum[call.row_of(b, h, q)] * kLog2E : math::kInf<float>;
         dot[i] = has ? dots[call.row_of(b, h, q)] : 0.0f;
       }
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const float weight = exp2f(weights[n][e] - log_sum[e % 2]) * kWeightScale;
+        const float weight = exp2f(weights[n][e] - max[e % 2] - log_sum[e % 2]) * kWeightScale;
         float g = slopes[n][e];
         bool kept = true;
         if (call.kept_scale != 0) {

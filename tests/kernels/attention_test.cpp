@@ -29,6 +29,7 @@ struct Sizes {
   double gradient = 1;   ///< factor of gy
   double magnitude = 1;  ///< factor of q and k
   enum { no_mask, boolean, floating } mask = no_mask;
+  double level = 0;  ///< unless 0, every entry of the floating mask
 };
 
 constexpr double kScale = 0.75;
@@ -49,12 +50,13 @@ struct Call {
     gq = unwritten(q, dtype, layout);
     gk = unwritten(k, wide(dtype), layout);
     gv = unwritten(v, dtype, layout);
+    call.max = unwritten({s.batches, s.heads, s.queries}, wide(dtype));
     call.log_sum = unwritten({s.batches, s.heads, s.queries}, wide(dtype));
     if (s.mask != Sizes::no_mask) {
       const Dims weights{s.batches, s.heads, s.queries, s.keys};
       call.mask = unwritten(weights, s.mask == Sizes::boolean ? kBool : wide(dtype), layout);
       Values values = random_values(call.mask.numel(), 5);
-      for (double& value : values) value = s.mask == Sizes::boolean ? value > 0 : value;
+      for (double& value : values) value = s.mask == Sizes::boolean ? value > 0 : s.level != 0 ? s.level : value;
       write(call.mask, values);
     }
     call.scale = kScale;
@@ -136,6 +138,8 @@ struct Call {
         for (size_t e = 0; e < E; ++e) score += q[row * E + e] * k[(keys + j) * E + e];
         score *= kScale;
         if (s.mask == Sizes::floating) score += mask[row * S + j];
+        // A large mask absorbs the product.
+        if (s.level != 0 && dtype != kDouble) score = static_cast<double>(static_cast<float>(score));
         const bool masked = (s.mask == Sizes::boolean && mask[row * S + j] == 0) || (s.causal && j > i);
         p[j] = masked ? -std::numeric_limits<double>::infinity() : score;
         const uint64_t element = row * ((S + 3) / 4 * 4) + j;
@@ -146,7 +150,7 @@ struct Call {
       }
       const double max = *std::max_element(p.begin(), p.end());
       for (double& weight : p) total += weight = std::isinf(max) ? 0 : std::exp(weight - max);
-      want_log_sum.push_back(total == 0 ? std::numeric_limits<double>::infinity() : max + std::log(total));
+      want_log_sum.push_back(total == 0 ? std::numeric_limits<double>::infinity() : std::log(total));
       for (size_t j = 0; j < S; ++j) {
         p[j] = total == 0 ? 0 : p[j] / total;
         for (size_t c = 0; c < V; ++c) {
@@ -234,6 +238,18 @@ TEST_P(AttentionKernel, Masks) {
       s.mask = mask;
       check(s, dtype);
       check(s, dtype, MemoryLayout::sliced);
+    }
+  }
+}
+
+// The mask absorbs the scores, and their maximum would absorb the logarithm of the sum.
+TEST_P(AttentionKernel, LargeFiniteMasksKeepTheWeights) {
+  for (DType dtype : kFloatingTypes) {
+    for (double level : {-1e9, -static_cast<double>(std::numeric_limits<float>::max())}) {
+      Sizes s{.heads = 2, .key_heads = 1, .queries = 9, .keys = 300, .width = 8, .value_width = 16};
+      s.mask = Sizes::floating;
+      s.level = level;
+      check(s, dtype);
     }
   }
 }

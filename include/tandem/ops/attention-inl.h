@@ -187,7 +187,8 @@ inline Grads attention_gradients(const Attention& a, const Tensor& gy, const Ten
 inline Grads fused_attention_gradients(const Attention& a, const Backward& b, PhiloxState state) {
   AttentionCall call = attention_call(a, b.saved(0), b.saved(1), b.saved(2), b.saved(3), state);
   call.y = rows_of_heads(a, b.saved(4), a.q_batch);
-  call.log_sum = b.saved(5);
+  call.max = b.saved(5);
+  call.log_sum = b.saved(6);
   // Gradients that are not views can become those of leaves without a copy.
   auto gradient_of = [&](const Tensor& heads, const Dims& batch, DType dtype) {
     return batch.size() == 2 ? empty_like(heads, dtype)
@@ -216,13 +217,14 @@ inline Tensor attention_op(const Op<"scaled_dot_product_attention">& op, const A
         AttentionCall call = attention_call(a, q, k, v, mask, state);
         // In memory [B, L, H, V], so that joining the heads is a view.
         call.y = transpose(empty({a.batches(), a.queries, a.heads(), a.value_width}, q.options()), 1, 2);
-        call.log_sum = empty({a.batches(), a.heads(), a.queries}, q.options().dtype(scores));
+        call.max = empty({a.batches(), a.heads(), a.queries}, q.options().dtype(scores));
+        call.log_sum = empty_like(call.max);
         if (call.y.numel() > 0) backend(q).attention(call);
         const Tensor y = reshape(call.y, a.with(a.q_batch, a.queries, a.value_width));
-        return Result{y, save(q, k, v, mask, y, call.log_sum), [a, state](const Backward& b) -> Grads {
+        return Result{y, save(q, k, v, mask, y, call.max, call.log_sum), [a, state](const Backward& b) -> Grads {
                         if (GradMode::is_enabled() || b.needs(3)) {
                           return attention_gradients(a, b.grad(), b.saved(0), b.saved(1), b.saved(2), b.saved(3),
-                                                     b.saved(5), state, b.needs(3));
+                                                     b.saved(6), state, b.needs(3));
                         }
                         return fused_attention_gradients(a, b, state);
                       }};

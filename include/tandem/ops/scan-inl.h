@@ -86,11 +86,12 @@ inline Tensor logcumsumexp_op(const Op<"logcumsumexp">& op, const Tensor& x, int
   return op.apply(
       [&](const Tensor& x) {
         const Tensor y = scan_kernel(kernels::Scan::logaddexp, x, d, x.dtype(), reverse);
-        return Result{y, save(x, y), [d, reverse](const Backward& b) -> Grads {
+        return Result{y, save(x), [d, reverse](const Backward& b) -> Grads {
                         // gx_i = e^x_i sum(g_j e^-y_j) over the j whose sums contain x_i, with the sums of positive and
-                        // of negative terms as logarithms, since the factors alone may overflow.
-                        const DType wide = checks::sum_dtype(b.saved(0).dtype());
-                        const Tensor g = to(b.grad(), wide), x = to(b.saved(0), wide), y = to(b.saved(1), wide);
+                        // of negative terms as logarithms, since the factors alone may overflow. In f64: a large y_j in
+                        // f32 has absorbed the logarithm of its sum.
+                        const Tensor g = to(b.grad(), kDouble), x = to(b.saved(0), kDouble);
+                        const Tensor y = logcumsumexp_op(Op<"logcumsumexp">(), x, d, reverse);
                         const Tensor none = full({}, -INFINITY, g.options()), one = ones({}, g.options());
                         const Tensor nothing = zeros({}, g.options());
                         const Tensor reached = ne(y, -INFINITY), level = where(reached, y, nothing);

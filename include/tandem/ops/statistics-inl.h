@@ -249,18 +249,22 @@ TANDEM_OPS Tensor logsumexp(const Tensor& x, IntArrayRef dims, bool keepdim) {
         const Tensor x = input.is_floating_point() ? input : to(input, get_default_dtype());
         const DType t = x.dtype();
         const Dims reduced = detail::reduced_dims(shape.kept, x.impl().sizes);
-        Tensor y = full(shape.kept, -INFINITY, x.options());
+        Tensor y = full(shape.kept, -INFINITY, x.options()), shift;
         if (shape.count > 0 && x.numel() > 0) {
           const Tensor largest = reduced.empty() ? x : amax(x, reduced, true);
           // Terms and sums of f16 and bf16 are held in f32.
-          const Tensor shift = to(where(isfinite(largest), largest, zeros({}, x.options())), checks::sum_dtype(t));
+          shift = to(where(isfinite(largest), largest, zeros({}, x.options())), checks::sum_dtype(t));
           const Tensor terms = sub(x, shift).exp_();
           y = add(log(reduced.empty() ? terms : sum(terms, reduced, true)), shift);
         }
         y = to(detail::with_sizes(y.contiguous(), shape.result), t);
-        return Result{y, save(input, y), [shape](const Backward& b) -> Grads {
-                        const Tensor y = detail::with_shape(b.saved(1), shape.kept);
-                        return {mul(detail::with_shape(b.grad(), shape.kept), exp(sub(b.saved(0), y)))};
+        return Result{y, save(input, shift), [shape, reduced](const Backward& b) -> Grads {
+                        // Not exp(x - y): a large y has absorbed the logarithm of the sum.
+                        const Tensor x = b.saved(0), g = detail::with_shape(b.grad(), shape.kept);
+                        if (!b.saved(1).defined()) return {zeros_like(x)};
+                        const Tensor terms = exp(sub(x, b.saved(1)));
+                        const Tensor total = reduced.empty() ? terms : sum(terms, reduced, true);
+                        return {to(mul(div(terms, total), g), x.dtype())};
                       }};
       },
       x);

@@ -45,10 +45,10 @@ void select(T* s, const bool* kept, int64_t n, T value) {
 }
 
 template <class T>
-void softmax_backward(T* __restrict g, T* __restrict s, int64_t n, T log_sum, T dot) {
+void softmax_backward(T* __restrict g, T* __restrict s, int64_t n, T max, T log_sum, T dot) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
-    s[i] = math::softmax_weight(s[i], log_sum);
+    s[i] = math::softmax_weight(s[i] - max, log_sum);
     g[i] = math::softmax_backward(g[i], s[i], dot);
   }
 }

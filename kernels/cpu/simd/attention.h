@@ -18,8 +18,8 @@ struct AttentionTable {
   void (*add)(T* s, const T* mask, int64_t n);
   /// s = kept ? s : value
   void (*select)(T* s, const bool* kept, int64_t n, T value);
-  /// p = exp(s - log_sum), in the place of s; g = p (g - dot)
-  void (*softmax_backward)(T* g, T* s, int64_t n, T log_sum, T dot);
+  /// p = exp(s - max - log_sum), in the place of s; g = p (g - dot)
+  void (*softmax_backward)(T* g, T* s, int64_t n, T max, T log_sum, T dot);
 };
 
 /// Products of bf16 with f32 sums, for processors that have them; null pointers in tables of other levels. The operands
