@@ -18,7 +18,8 @@ struct Along {
   }
 };
 
-/// The index of the largest of the inputs of output o: the first of equals, or the first NaN. value(i) is input i.
+/// The index of the largest of the inputs of output o: the first of equals, or the first NaN. value(i) is input i. If
+/// the window meets no input, the result is at least r.in.
 #if defined(__CUDACC__)
 #pragma nv_exec_check_disable
 #endif
@@ -34,6 +35,7 @@ TANDEM_MATH int64_t largest_in_window(const math::Resampling& r, int64_t o, Valu
     end = reach < r.in - begin ? begin + reach + 1 : r.in;
     if (begin < 0) begin += (-begin + step - 1) / step * step;
   }
+  if (begin >= r.in) return begin;
   int64_t best = begin;
   auto largest = value(begin);
   for (int64_t i = begin; step < end - i;) {

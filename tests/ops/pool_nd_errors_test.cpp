@@ -33,6 +33,8 @@ void add_inputs(BadInputs& rows, const Pool& pool) {
 
 BadInputs pool_nd_bad_input() {
   BadInputs rows;
+  rows.push_back(BAD_INPUT("avg_pool3d", avg_pool3d(ones({1, 2, 3, 3, 1}), {2}, {}, {1}), ShapeError,
+                           "kernel_size = [2], but dimension 4 of x [1, 2, 3, 3, 1] f32 is smaller", "pad x"));
   for (const Pool& pool : {
            Pool{"max_pool1d", 1, [](const Tensor&x, IntArrayRef k) { max_pool1d(x, k); }},
            Pool{"max_pool3d", 3, [](const Tensor&x, IntArrayRef k) { max_pool3d(x, k); }},

@@ -46,6 +46,33 @@ TEST_F(Pool, OutputSizes) {
   EXPECT_EQ(adaptive_avg_pool2d(x, {3, 9}).sizes(), IntArrayRef({1, 1, 3, 9}));
 }
 
+// [1, 2, n] in windows of which some lie between elements, as images of one row and of one plane.
+TEST_F(Pool, SiblingsAgreeOnWindowsThatMeetNoElement) {
+  for (const int64_t n : {1, 2, 3, 5}) {
+    const Tensor x = randn({1, 2, n});
+    const Tensor image = unsqueeze(x, 2), volume = unsqueeze(image, 2);
+    for (const int64_t kernel : {2, 3}) {
+      for (const int64_t dilation : {1, 2, 4}) {
+        if (n + 2 < dilation * (kernel - 1) + 1) continue;
+        for (const bool ceil_mode : {false, true}) {
+          const IntArrayRef k{1, 1, kernel}, s{1, 1, 2}, p{0, 0, 1}, d{1, 1, dilation};
+          const Tensor want = max_pool1d(x, {kernel}, {2}, {1}, {dilation}, ceil_mode);
+          const Tensor planes = max_pool3d(volume, k, s, p, d, ceil_mode);
+          const auto [values, places] = max_pool1d_with_indices(x, {kernel}, {2}, {1}, {dilation}, ceil_mode);
+          EXPECT_TRUE(near(squeeze(squeeze(planes, 2), 2), want, kExact)) << n << ' ' << kernel << ' ' << dilation;
+          EXPECT_TRUE(near(values, want, kExact)) << n << ' ' << kernel << ' ' << dilation;
+          EXPECT_EQ(places.sizes(), want.sizes());
+        }
+      }
+    }
+  }
+  const Tensor one = ones({1, 1, 1, 1, 1}).requires_grad_();
+  const Tensor y = max_pool3d(one, {1, 1, 2}, {1}, {0, 0, 1}, {1, 1, 2});
+  EXPECT_TRUE(near(y, full({1, 1, 1, 1, 1}, -kInf), kExact));
+  y.sum().backward();
+  EXPECT_TRUE(near(one.grad(), zeros({1, 1, 1, 1, 1}), kExact));
+}
+
 TEST_F(Pool, ChannelsLastAndLargeWindows) {
   const Tensor x = randn({2, 3, 8, 8}), last = x.contiguous(kChannelsLast).requires_grad_();
   const Tensor plain = x.clone().requires_grad_();

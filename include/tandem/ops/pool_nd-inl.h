@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -95,9 +96,13 @@ inline std::tuple<Tensor, Tensor> max_of_windows(const Tensor& x, const std::vec
   int64_t inner = 1;
   for (const Axis& axis : axes) {
     const Tensor index = largest_of_windows(y, axis);
-    y = gather(y, axis.dim, index);
+    // Only steps that are longer than x pass it by.
+    const bool may_miss = axis.map.kind == math::Resampling::Kind::windows && axis.map.dilation > axis.map.in;
+    const Tensor found = may_miss ? clamp(index, 0, axis.map.in - 1) : index;
+    y = gather(y, axis.dim, found);
+    if (may_miss) y = where(eq(index, found), y, -INFINITY);
     if (!indices) continue;
-    place = place.defined() ? add(gather(place, axis.dim, index), mul(index, inner)) : index;
+    place = place.defined() ? add(gather(place, axis.dim, found), mul(index, inner)) : index;
     inner *= axis.map.in;
   }
   return {y, place};
@@ -173,6 +178,11 @@ TANDEM_OPS Tensor avg_pool3d(const Tensor& x, IntArrayRef kernel_size, IntArrayR
                              bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
   const Op<"avg_pool3d"> op;
   std::vector<detail::Axis> axes = detail::window_axes(x, 3, kernel_size, stride, padding, {1}, ceil_mode);
+  for (const detail::Axis& axis : axes) {
+    TANDEM_CHECK(axis.map.kernel <= axis.map.in, ShapeError,
+                 "kernel_size = {}, but dimension {} of x {} is smaller; use a smaller kernel, or pad x",
+                 to_string(kernel_size), axis.dim, checks::show(x));
+  }
   TANDEM_CHECK(!divisor_override || *divisor_override != 0, StateError,
                "divisor_override = 0 divides by zero; omit it to divide by the window's size");
   for (detail::Axis& axis : axes) {
