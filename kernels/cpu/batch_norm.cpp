@@ -2,7 +2,8 @@
 // stays f64. Mean and variance are computed per block in two passes (the sum, then deviations from the mean, whose own
 // sum corrects it), and blocks are combined in f64 (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm
 // for computing sample variances, 1979). So a large mean does not reduce the accuracy of the variance, and x is read
-// from memory once. Blocks depend on the sizes alone, so results do not depend on the number of threads.
+// from memory once. If the statistics of a channel are beyond the range of f32, all is done in f64. Blocks depend on
+// the sizes alone, so results do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/simd/batch_norm.h"
 #include "kernels/cpu/simd/convert.h"
+#include "tandem/math/norm.h"
 
 namespace tandem::cpu {
 namespace {
@@ -141,7 +143,7 @@ struct Moments {
     for (int64_t c = 0; c < channels; ++c) {
       const auto [other_mean, other_squares] = of(c);
       const double distance = other_mean - mean[c];
-      mean[c] += distance * share;
+      mean[c] += std::isfinite(distance) ? distance * share : other_mean;
       squares[c] += other_squares + distance * distance * weight;
     }
     count = total;
@@ -173,6 +175,7 @@ Statistics statistics_of(const Tensor& x, const Cut& cut) {
       for (T& c : centre) c /= static_cast<T>(count);
       table.deviations(sum.data(), square.data(), values, centre.data(), rows, n);
       moments.merge(count, width, [&](int64_t c) {
+        if (!std::isfinite(centre[c])) return std::pair(static_cast<double>(centre[c]), static_cast<double>(NAN));
         const double rest = static_cast<double>(sum[c]) / count;  // the rounding error of the centre
         return std::pair(static_cast<double>(centre[c]) + rest, static_cast<double>(square[c]) - rest * rest * count);
       });
@@ -207,8 +210,15 @@ void normalise(const Tensor& y, const Tensor& x, const Cut& cut, const std::vect
 
 std::vector<double> rstd_of(const std::vector<double>& variance, double eps) {
   std::vector<double> rstd;
-  for (double v : variance) rstd.push_back(1 / std::sqrt(v + eps));
+  for (double v : variance) rstd.push_back(math::rstd_of(v, eps));
   return rstd;
+}
+
+/// Calls f(T{}) with the type in which x is normalised: f64 also for f32 statistics beyond the range of f32.
+template <class F>
+void visit_compute_of(const Tensor& x, const std::vector<double>& rstd, F f) {
+  const bool fits = std::all_of(rstd.begin(), rstd.end(), math::is_in_range_of_f32);
+  kernels::visit_floating_compute(fits ? x.dtype() : DType::F64, f);
 }
 
 void update_running(const Tensor& running, const std::vector<double>& values, double momentum, double factor) {
@@ -293,10 +303,12 @@ void backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, cons
 void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& running_mean,
                       const Tensor& running_var, const Tensor& x, const Tensor& weight, const Tensor& bias,
                       double momentum, double eps) {
-  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
+  const Cut cut(x);
+  Statistics s =
+      kernels::visit_floating_compute(x.dtype(), [&](auto zero) { return statistics_of<decltype(zero)>(x, cut); });
+  visit_compute_of(x, rstd_of(s.variance, eps), [&](auto zero) {
     using T = decltype(zero);
-    const Cut cut(x);
-    const Statistics s = statistics_of<T>(x, cut);
+    if (std::is_same_v<T, double> && x.dtype() != DType::F64) s = statistics_of<T>(x, cut);
     store(mean, s.mean);
     store(rstd, rstd_of(s.variance, eps));
     update_running(running_mean, s.mean, momentum, 1);
@@ -306,12 +318,13 @@ void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, c
   });
 }
 
-void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight,
-                          const Tensor& bias, double eps) {
-  kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
+void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& spread,
+                          const Tensor& weight, const Tensor& bias, std::optional<double> eps) {
+  const Cut cut(x);
+  std::vector<double> rstd = load<double>(spread, cut.channels(), 0);
+  if (eps) rstd = rstd_of(rstd, *eps);
+  visit_compute_of(x, rstd, [&](auto zero) {
     using T = decltype(zero);
-    const Cut cut(x);
-    const std::vector<double> rstd = rstd_of(load<double>(var, cut.channels(), 0), eps);
     normalise<T>(y, x, cut, load<T>(mean, cut.channels(), 0), {rstd.begin(), rstd.end()},
                  load<T>(weight, cut.channels(), 1), load<T>(bias, cut.channels(), 0));
   });
@@ -319,8 +332,8 @@ void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, 
 
 void batch_norm_backward(const Tensor& gx, const Tensor& gweight, const Tensor& gbias, const Tensor& gy,
                          const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& weight, bool train) {
-  kernels::visit_floating_compute(
-      x.dtype(), [&](auto zero) { backward<decltype(zero)>(gx, gweight, gbias, gy, x, mean, rstd, weight, train); });
+  visit_compute_of(x, load<double>(rstd, x.size(1), 0),
+                   [&](auto zero) { backward<decltype(zero)>(gx, gweight, gbias, gy, x, mean, rstd, weight, train); });
 }
 
 }  // namespace tandem::cpu

@@ -1,5 +1,6 @@
 // Layer normalisation over the rows of [rows, n], or of the sums of two tensors' rows; without `mean`, RMS
 // normalisation. f16 and bf16 elements are widened, computed in f32 and rounded once to nearest even; f64 stays f64.
+// Rows of very large or very small numbers, whose squares are not in the range of f32, are computed in f64.
 // Column sums (gweight, gbias) are computed per group of rows, then over the groups in order. The groups depend on the
 // sizes alone, so results do not depend on the number of threads.
 #include <algorithm>
@@ -50,6 +51,73 @@ void store_column(const Tensor& y, int64_t i, const T* value) {
   convert_tables().of<T>().store[static_cast<size_t>(y.dtype())](static_cast<char*>(y.raw_bytes()) + at, value, 1);
 }
 
+struct Statistics {
+  double mean = 0, rstd;
+};
+
+template <class T, class C>
+Statistics statistics_of(const LayerNormRows<T, C>& table, const T* row, int64_t n, double eps, bool centred) {
+  Statistics s;
+  double variance;
+  if (centred) {
+    table.moments(row, n, &s.mean, &variance);
+  } else {
+    variance = table.mean_square(row, n);
+  }
+  s.rstd = math::rstd_of(variance, eps);
+  return s;
+}
+
+template <class C>
+bool needs_f64(double rstd) {
+  return std::is_same_v<C, float> && !math::is_in_range_of_f32(rstd);
+}
+
+/// Rows that the range of f32 does not suffice for, in f64.
+class WideRows {
+ public:
+  WideRows(const Tensor& weight, const Tensor& bias, int64_t n) : n_(n), weight_(n), bias_(n) {
+    load_parameter<double>(weight_.data(), weight, 1, n);
+    load_parameter<double>(bias_.data(), bias, 0, n);
+  }
+
+  Statistics forward(const Tensor& y, const Tensor& x, int64_t r, double eps, bool centred) const {
+    const RowAccess<double> in(x, n_), out(y, n_);
+    const double* const row = in.read(r);
+    const Statistics s = statistics_of(table_, row, n_, eps, centred);
+    table_.normalise(out.target(r), row, weight_.data(), bias_.data(), n_, s.mean, s.rstd);
+    out.commit(r);
+    return s;
+  }
+  void backward(const Tensor& gx, const Tensor& gy, const Tensor& gsum, const Tensor& x, int64_t r, double mean,
+                double rstd, bool centred) const {
+    const RowAccess<double> in_gy(gy, n_), in_x(x, n_), in_gsum(gsum.defined() ? gsum : gy, n_), out(gx, n_);
+    double* const row = out.target(r);
+    table_.backward(row, in_gy.read(r), in_x.read(r), weight_.data(), n_, mean, rstd, centred);
+    if (gsum.defined()) table_.add(row, row, in_gsum.read(r), n_);
+    out.commit(r);
+  }
+  /// gw and gb are in the order of `position`.
+  template <class C>
+  void add_columns(C* gw, C* gb, const Tensor& gy, const Tensor& x, int64_t r, double mean, double rstd,
+                   int64_t (*position)(int64_t, int64_t)) const {
+    const RowAccess<double> in_gy(gy, n_), in_x(x, n_);
+    const Scratch<double> sums(2 * n_);
+    double *const w = sums.data(), *const b = w + n_;
+    std::fill(w, w + 2 * n_, 0.0);
+    table_.add_columns(w, b, in_gy.read(r), in_x.read(r), n_, mean, rstd);
+    for (int64_t i = 0; i < n_; ++i) {
+      gw[i] += static_cast<C>(w[position(i, n_)]);
+      gb[i] += static_cast<C>(b[position(i, n_)]);
+    }
+  }
+
+ private:
+  const LayerNormRows<double, double>& table_ = layer_norm_table().f64;
+  int64_t n_;
+  Scratch<double> weight_, bias_;
+};
+
 template <class T, class C>
 void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& sum, const Tensor& mean,
              const Tensor& rstd, const Tensor& x, const Tensor& residual, const Tensor& weight, const Tensor& bias,
@@ -69,16 +137,15 @@ void forward(const LayerNormRows<T, C>& table, const Tensor& y, const Tensor& su
         sums.commit(r);
         row = sums.read(r);
       }
-      double row_mean = 0, variance;
-      if (means) {
-        table.moments(row, n, &row_mean, &variance);
-        means[r] = static_cast<C>(row_mean);
+      Statistics s = statistics_of(table, row, n, eps, means != nullptr);
+      if (needs_f64<C>(s.rstd)) {
+        s = WideRows(weight, bias, n).forward(y, adds ? sum : x, r, eps, means != nullptr);
       } else {
-        variance = table.mean_square(row, n);
+        table.normalise(out.target(r), row, w.data(), b.data(), n, static_cast<C>(s.mean), static_cast<C>(s.rstd));
+        out.commit(r);
       }
-      rstds[r] = static_cast<C>(math::rstd_of(variance, eps));
-      table.normalise(out.target(r), row, w.data(), b.data(), n, static_cast<C>(row_mean), rstds[r]);
-      out.commit(r);
+      if (means) means[r] = static_cast<C>(s.mean);
+      rstds[r] = static_cast<C>(s.rstd);
     }
   });
 }
@@ -118,6 +185,13 @@ void backward(const LayerNormRows<T, C>& table, const Tensor& gx, const Tensor& 
       for (int64_t r = g * per_group; r < std::min(rows, (g + 1) * per_group); ++r) {
         const T *row_gy = in_gy.read(r), *row_x = in_x.read(r);
         const C row_mean = means ? means[r] : C(0);
+        if (needs_f64<C>(static_cast<double>(rstds[r]))) {
+          const WideRows wide(weight, Tensor(), n);
+          const double m = static_cast<double>(row_mean), rstd = static_cast<double>(rstds[r]);
+          if (columns) wide.add_columns(gw, gb, gy, x, r, m, rstd, table.position);
+          if (gx.defined()) wide.backward(gx, gy, gsum, x, r, m, rstd, means != nullptr);
+          continue;
+        }
         if (columns) table.add_columns(gw, gb, row_gy, row_x, n, row_mean, rstds[r]);
         if (!gx.defined()) continue;
         T* const row = out.target(r);

@@ -54,7 +54,7 @@ void var_mean(const Tensor& var, const Tensor& mean, const Tensor& x, double cor
   const double n = static_cast<double>(var_plan.reduced.numel);
   const double divisor = std::max(0.0, n - correction);
   std::vector<double> means(static_cast<size_t>(var_plan.kept.numel));
-  visit_compute(promote_types(x.dtype(), var.dtype()) == DType::F64 ? DType::F64 : DType::F32, [&](auto zero) {
+  visit_compute(compute_type(x.dtype()), [&](auto zero) {
     using C = decltype(zero);
     if constexpr (std::is_floating_point_v<C>) {
       fold_tensor<C>(Fold::sum, x, mean_plan, nullptr, [&](int64_t k, int64_t count, const double* values) {

@@ -47,7 +47,7 @@ void fold_pairs(const Tensor& y, const Tensor& a, const Tensor& b, int64_t dim, 
   if (a.numel() == 0) return fill(y, 0);  // rows without elements
   const Space others = other_dimensions({&a, &b}, dim, &y);
   const Results results(y, others, 2);
-  for_row_ranges(any_f64({&y, &a, &b}), others, length_of(a, dim), [&]<class C>(C, int64_t begin, int64_t end) {
+  for_row_ranges(any_f64({&a, &b}), others, length_of(a, dim), [&]<class C>(C, int64_t begin, int64_t end) {
     Rows<C> left(a, others, 0, dim), right(b, others, 1, dim);
     const auto fold = row_pair_table().of<C>().fold;
     for (int64_t k = begin; k < end; ++k) results.set(k, fold(pair, left.read(k), right.read(k), left.size(), p));

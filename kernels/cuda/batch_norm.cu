@@ -1,7 +1,7 @@
 // Batch normalisation of [N, C, ...], contiguous or channels-last. Contract: f16 and bf16 are widened to f32 and
 // rounded once; f64 stays f64. Statistics are sums of differences from the channel's first element and of their
 // squares, in math::Sum over groups of at most 8 terms, so that a large mean does not reduce the accuracy of the
-// variance. Deterministic.
+// variance. Statistics beyond the range of f32 are computed again in f64. Deterministic.
 #include <algorithm>
 
 #include "kernels/compute.h"
@@ -161,12 +161,30 @@ __global__ void __launch_bounds__(256)
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   math::Sum<C> total, total_squares;
   total_pairs(partial, splits, layout.channels, c, total, total_squares);
-  if (c >= layout.channels || threadIdx.y != 0) return;
+  const bool has_channel = c < layout.channels;
   const double sum = total.wide(), squares = total_squares.wide();
   const double n = static_cast<double>(layout.outer * layout.inner), distance = sum / n;
-  const double m = load<double>(x, dtype, c * layout.inner) + distance;
+  double m = (has_channel ? load<double>(x, dtype, c * layout.inner) : 0.0) + distance;
   const double deviations = squares - sum * distance;
-  const double variance = deviations < 0 ? 0 : deviations / n;  // NaN is kept
+  double variance = deviations < 0 ? 0 : deviations / n;  // NaN is kept
+  // Beyond the range of f32, the sums are computed again in f64.
+  const bool again = std::is_same_v<C, float> && has_channel && !math::is_in_range_of_f32(math::rstd_of(variance, eps));
+  if (__syncthreads_or(again)) {
+    using G = Group<true>;
+    const auto sum_of = [&](auto term) {
+      double part = 0;
+      for (int64_t i = G::thread(); again && i < layout.outer * layout.inner; i += G::width()) {
+        const int64_t sample = i / layout.inner;
+        part += term(load<double>(x, dtype, (sample * layout.channels + c) * layout.inner + i - sample * layout.inner));
+      }
+      return G::sum(part);
+    };
+    const double mean_again = sum_of([](double v) { return v; }) / n;
+    const double variance_again = sum_of([&](double v) { return (v - mean_again) * (v - mean_again); }) / n;
+    m = again ? mean_again : m;
+    variance = again ? variance_again : variance;
+  }
+  if (!has_channel || threadIdx.y != 0) return;
   mean.set(c, m);
   rstd.set(c, math::rstd_of(variance, eps));
   const double unbiased = variance * (n / max(n - 1, 1.0));
@@ -208,15 +226,16 @@ void batch_norm_train(const Tensor& y, const Tensor& mean, const Tensor& rstd, c
   });
 }
 
-void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight,
-                          const Tensor& bias, double eps) {
+void batch_norm_inference(const Tensor& y, const Tensor& x, const Tensor& mean, const Tensor& spread,
+                          const Tensor& weight, const Tensor& bias, std::optional<double> eps) {
   if (x.numel() == 0) return;
   const DeviceGuard on(x.device());
   kernels::visit_floating_compute(x.dtype(), [&](auto zero) {
     using C = decltype(zero);
-    map<C, false>({y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
-                  {Vector(mean), Vector(var), Vector(weight), Vector(bias), true, static_cast<C>(eps)}, Layout(x),
-                  is_aligned(x) && is_aligned(y));
+    map<C, false>(
+        {y.raw_bytes(), y.dtype(), x.raw_bytes(), x.dtype()},
+        {Vector(mean), Vector(spread), Vector(weight), Vector(bias), eps.has_value(), static_cast<C>(eps.value_or(0))},
+        Layout(x), is_aligned(x) && is_aligned(y));
   });
 }
 

@@ -68,6 +68,13 @@ struct Group {
     return fold(v, [](T a, T b) { return a + b; });
   }
 
+  /// Whether a condition, which is the same for all threads of a group, holds for any group whose threads must take the
+  /// same branch as this one before they call fold. Every thread of the block must call it.
+  __device__ static bool any(bool condition) {
+    if (!kColumns && width() <= 32) return __any_sync(0xffffffffu, condition) != 0;
+    return __syncthreads_or(condition) != 0;
+  }
+
  private:
   __device__ static int64_t rows() { return kColumns ? blockDim.x : blockDim.y; }
 };

@@ -1,7 +1,7 @@
 // Layer normalisation over the rows of [rows, n], or of the sums of two tensors' rows; without `mean`, RMS
 // normalisation. Contract: f16 and bf16 are widened to f32 and rounded once; f64 stays f64. Sums are in math::Sum over
 // groups of 8 terms. The variance is computed from deviations from the mean, so that a large mean does not reduce its
-// accuracy. Deterministic.
+// accuracy. Rows whose squares are beyond the range of f32 are scaled. Deterministic.
 #include <algorithm>
 #include <initializer_list>
 
@@ -109,32 +109,46 @@ __global__ void __launch_bounds__(max_width<C>(kPacked))
         if constexpr (kCached) break;
       }
     };
-    // In math::Sum throughout: for a row of one value the result would consist of the error of the mean alone.
-    C mean = 0;
-    if constexpr (kCentred) {
-      mean = group_sum<C, math::Sum<C>>([&](auto add) {
-               each([&](const Share<false>& share) { add(share, [&](int e) { return v[e]; }); });
-             }).times(inverse_n);
-    }
-    const C variance = group_sum<C, C>([&](auto add) {
-                         each([&](const Share<false>& share) {
-                           add(share, [&](int e) {
-                             const C d = v[e] - mean;
-                             return d * d;
+    // The statistics of the row times `scale`, which is not 1 where the row's squares are beyond the range of f32.
+    C mean = 0, rstd = 0, scale = 1;
+    const auto value = [&](int e) { return kCached ? v[e] : v[e] * scale; };
+    for (bool first = true;; first = false) {
+      // In math::Sum throughout: for a row of one value the result would consist of the error of the mean alone.
+      if constexpr (kCentred) {
+        mean = group_sum<C, math::Sum<C>>([&](auto add) {
+                 each([&](const Share<false>& share) { add(share, [&](int e) { return value(e); }); });
+               }).times(inverse_n);
+      }
+      const C variance = group_sum<C, C>([&](auto add) {
+                           each([&](const Share<false>& share) {
+                             add(share, [&](int e) {
+                               const C d = value(e) - mean;
+                               return d * d;
+                             });
                            });
-                         });
-                       }).times(inverse_n);
-    const C rstd = math::rstd_of(variance, eps);
+                         }).times(inverse_n);
+      rstd = math::rstd_of(variance, eps * scale * scale);
+      if constexpr (!std::is_same_v<C, float>) break;
+      const bool fits = n == 0 || math::is_in_range_of_f32(static_cast<double>(rstd));
+      if (!first || !G::any(!fits)) break;
+      C largest = 0;
+      each([&](const Share<false>& share) {
+        for (int e = 0; e < kPerThread; ++e) largest = share.has(e) ? math::maximum(largest, math::abs(v[e])) : largest;
+      });
+      largest = G::fold(largest, [](C a, C b) { return math::maximum(a, b); });
+      if (!fits && largest > 0 && largest < math::kInf<C>) scale = math::inverse_power_of_two(largest);
+      for (int e = 0; kCached && e < kPerThread; ++e) v[e] *= scale;
+    }
     if (n > 0 && G::thread() == 0) {
-      if constexpr (kCentred) means[row] = mean;
-      rstds[row] = rstd;
+      if constexpr (kCentred) means[row] = mean / scale;
+      rstds[row] = rstd * scale;
     }
     each([&](const Share<false>& share) {
       C w[kPerThread], b[kPerThread], result[kPerThread];
       load_part(weight, share, w, C(1));
       load_part(bias, share, b, C(0));
 #pragma unroll
-      for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_affine(v[e], mean, rstd, w[e], b[e]);
+      for (int e = 0; e < kPerThread; ++e) result[e] = math::normalised_affine(value(e), mean, rstd, w[e], b[e]);
       y.store_row(at, share, result);
     });
   }

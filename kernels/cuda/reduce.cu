@@ -1,6 +1,7 @@
-// reduce, var_mean. Contract as on the CPU: sums of f16, bf16 and f32 are in f64 over groups of 8 f32 terms (products
-// and squares in f64 throughout), of f64 in f64, of integers in i64 (wrapping); each result is rounded once. max, min
-// and norm_inf: NaN wins. Without terms: 0 for sums and norms, 1 for prod, NaN for mean. Deterministic.
+// reduce, var_mean. Contract as on the CPU: sums of f16, bf16 and f32 are in f64 over groups of 8 f32 terms (products,
+// squares and sums beyond the range of f32 in f64 throughout), of f64 in f64, of integers in i64 (wrapping); each
+// result is rounded once. max, min and norm_inf: NaN wins. Without terms: 0 for sums and norms, 1 for prod, NaN for
+// mean. Deterministic.
 //
 // Why not math::Sum: squares of f32 terms, and f32 terms that later cancel, exceed the range of f32.
 #include "kernels/compute.h"
@@ -32,6 +33,14 @@ __device__ __forceinline__ Accumulator<C> add_terms(Accumulator<C> result, const
 #pragma unroll
   for (int e = 0; e < kPerThread; ++e) {
     if (has(e)) lane = Op::combine(lane, Op::map(static_cast<Lane>(v[e]), lane_shift));
+  }
+  if constexpr (!std::is_same_v<Lane, Accumulator<C>>) {
+    if (!(lane - lane == 0)) {  // the sum may be beyond the range of f32
+      for (int e = 0; e < kPerThread; ++e) {
+        if (has(e)) result = Op::combine(result, Op::map(static_cast<Accumulator<C>>(v[e]), shift));
+      }
+      return result;
+    }
   }
   return Op::combine(result, static_cast<Accumulator<C>>(lane));
 }
@@ -167,7 +176,7 @@ void var_mean(const Tensor& var, const Tensor& mean, const Tensor& x, double cor
     fold_tensor<C>(Fold::sum, x, mean_plan, nullptr, mean_sink);
     fold_tensor<C>(Fold::squared_deviation, x, var_plan, means.raw<double>(), var_sink);
   };
-  promote_types(x.dtype(), var.dtype()) == DType::F64 ? run(double{}) : run(float{});
+  x.dtype() == DType::F64 ? run(double{}) : run(float{});
 }
 
 }  // namespace tandem::cuda

@@ -40,6 +40,13 @@ __global__ void __launch_bounds__(kPairThreads, 2)
         const C term = math::pair_term<kPair>(left[e], right[e], static_cast<C>(p));
         if (share.has(e)) part = math::combine_pair<kPair>(part, term);
       }
+      if (std::is_same_v<C, float> && !math::is_exact_pair<kPair>(static_cast<double>(part))) {
+        for (int e = 0; e < kPerThread; ++e) {
+          const double term = math::pair_term<kPair>(static_cast<double>(left[e]), static_cast<double>(right[e]), p);
+          if (share.has(e)) total = math::combine_pair<kPair>(total, term);
+        }
+        continue;
+      }
       total = math::combine_pair<kPair>(total, static_cast<double>(part));
     }
     total = G::fold(total, [](double u, double v) { return math::combine_pair<kPair>(u, v); });
@@ -98,7 +105,7 @@ void run_fold(const Tensor& y, const Tensor& a, const Tensor& b, int64_t dim, Pa
   const bool apart = plan.n > 1 && is_apart(a, dim) && is_apart(b, dim);
   const GroupShape shape = make_group_shape(plan.others.numel, plan.n, apart, kPairThreads);
   visit_pair(pair, [&](auto kind) {
-    kernels::visit_floating_compute(plan.f64 ? DType::F64 : DType::F32, [&]<class C>(C) {
+    kernels::visit_floating_compute(promote_types(a.dtype(), b.dtype()), [&]<class C>(C) {
       const auto kernel = apart ? fold_pairs<kind.value, C, true> : fold_pairs<kind.value, C, false>;
       launch(kernel, launch_of(shape), plan.others, plan.n, RowsOf(a, dim), RowsOf(b, dim), plan.packed && !apart,
              PairResults(y), p);

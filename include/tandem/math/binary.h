@@ -28,6 +28,20 @@ TANDEM_MATH T binary_cross_entropy(T p, T t) {
   return (t - T(1)) * log_q - t * log_p;
 }
 
+/// -(t log sigmoid(x) + (1 - t) log(1 - sigmoid(x))), where 0 times inf is 0.
+template <class T>
+TANDEM_MATH T bce_with_logits(T x, T t) {
+  const T factor = x > T(0) ? T(1) - t : t;
+  return (factor == T(0) ? T(0) : factor * abs(x)) + log1p_exp_neg_abs(x);
+}
+
+/// e^x - t x, without the rounding that a fused multiplication and addition omits: inf if e^x is.
+template <class T>
+TANDEM_MATH T poisson_nll_log_input(T x, T t) {
+  const T rate = exp(x);
+  return rate == kInf<T> ? rate : rate - t * x;
+}
+
 /// sqrt(a^2 + b^2) without overflow; inf if either is infinite.
 TANDEM_MATH double hypot(double a, double b) { return TANDEM_LIBM(hypot)(a, b); }
 TANDEM_MATH float hypot(float a, float b) {
@@ -89,7 +103,7 @@ TANDEM_MATH T lerp(T a, T b, T weight) {
 template <class T>
 TANDEM_MATH T smooth_l1(T d, T beta) {
   const T n = abs(d);
-  return n < beta ? T(0.5) * n * n / beta : n - T(0.5) * beta;
+  return n < beta ? T(0.5) * n * (n / beta) : n - T(0.5) * beta;
 }
 /// Its derivative by d.
 template <class T>

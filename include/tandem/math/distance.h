@@ -38,6 +38,15 @@ TANDEM_MATH T combine_pair(T total, T term) {
   }
 }
 
+/// Whether f32 held the terms of a sum: none overflowed, and those that were too small do not matter. Other sums are
+/// computed again in f64.
+template <Pair kPair>
+TANDEM_MATH bool is_exact_pair(double total) {
+  constexpr double least = kPair == Pair::sum || kPair == Pair::largest || kPair == Pair::count ? 0 : 0x1p-90;
+  const double size = abs(total);
+  return bool((size >= least) & (size <= 0x1p126));
+}
+
 /// The result from the combined terms.
 template <Pair kPair>
 TANDEM_MATH double finish_pair(double total, double p) {

@@ -11,6 +11,18 @@ namespace tandem::math {
 TANDEM_MATH float rstd_of(float variance, float eps) { return 1.0f / ::sqrtf(variance + eps); }
 TANDEM_MATH double rstd_of(double variance, double eps) { return 1.0 / ::sqrt(variance + eps); }
 
+/// Whether f32 holds the squares of deviations of size 1 / rstd, and what is computed from them. Other rows and
+/// channels are computed in f64, or scaled.
+TANDEM_MATH bool is_in_range_of_f32(double rstd) { return bool((rstd > 0x1p-60) & (rstd < 0x1p60)); }
+
+/// A power of two, between 2^-127 and 2^100, near 1 / x for a positive x.
+TANDEM_MATH float inverse_power_of_two(float x) {
+  const uint32_t exponent = __builtin_bit_cast(uint32_t, x) >> 23;
+  const uint32_t inverse = exponent < 27 ? 227 : 254 - exponent;
+  return inverse == 0 ? 0x1p-127f : __builtin_bit_cast(float, inverse << 23);
+}
+TANDEM_MATH double inverse_power_of_two(double x) { return 1 / x; }
+
 template <class T>
 TANDEM_MATH T normalised(T x, T mean, T rstd) {
   return (x - mean) * rstd;

@@ -39,5 +39,12 @@ std::vector<Tensor> cast_operands(const Op<Name>&, TensorList operands) {
   return cast_operands(amp::detail::current_policy(amp::policy_row(Name.text)), operands);
 }
 
+/// Casts the input of a composite op by the op's own policy, because the cast hook sees only the ops that it calls: to
+/// f32 if that is the policy, as a PolicyGuard or amp::torch_cpu_policy() may set it.
+inline Tensor cast_of_composite(const char* op, const Tensor& x) {
+  if (amp::get_policy(op) != amp::Cast::f32) return x;
+  return cast_operands(amp::Cast::f32, std::vector<Tensor>{x})[0];
+}
+
 }  // namespace tandem::detail
 #pragma GCC visibility pop

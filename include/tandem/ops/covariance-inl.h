@@ -14,10 +14,20 @@
 #include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm.h"
 
 namespace tandem {
 
 namespace detail {
+
+/// x as [variables, observations].
+inline Tensor observations(const Tensor& x) {
+  checks::defined("x", x);
+  checks::not_bool(x);
+  TANDEM_CHECK(x.dim() <= 2, ShapeError, "x is {}, but must have at most rank 2: variables, observations",
+               checks::show(x));
+  return x.dim() < 2 ? reshape(x, {1, x.numel()}) : x;
+}
 
 inline void check_weights(const char* name, const Tensor& weights, const Tensor& x, int64_t observations) {
   check_devices({&x, &weights});
@@ -32,11 +42,7 @@ inline void check_weights(const char* name, const Tensor& weights, const Tensor&
 TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   const OpScope op("cov");
   const amp::AutocastOff no_autocast;
-  checks::defined("x", x);
-  checks::not_bool(x);
-  TANDEM_CHECK(x.dim() <= 2, ShapeError, "x is {}, but must have at most rank 2: variables, observations",
-               checks::show(x));
-  const Tensor rows = x.dim() < 2 ? reshape(x, {1, x.numel()}) : x;
+  const Tensor rows = detail::observations(x);
   const int64_t n = rows.size(1);
   if (fweights.defined()) {
     TANDEM_CHECK(is_integral(fweights.dtype(), false), DTypeError,
@@ -65,10 +71,16 @@ TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweight
 
 TANDEM_OPS Tensor corrcoef(const Tensor& x) {
   const OpScope op("corrcoef");
-  const Tensor c = cov(x);
-  if (c.dim() == 0) return div(c, c);
-  const Tensor deviation = sqrt(diagonal(c));
-  return clamp(div(div(c, unsqueeze(deviation, 1)), deviation), -1, 1);
+  const amp::AutocastOff no_autocast;
+  const Tensor rows = detail::observations(x);
+  if (rows.size(1) == 0) {
+    const Tensor c = cov(x);
+    return div(c, c);
+  }
+  const Tensor centred = sub(rows, div(sum(rows, {1}, true), rows.size(1)));
+  // Not from cov(x), which may be beyond the range of the dtype.
+  const Tensor unit = div(centred, linalg_vector_norm(centred, 2, {1}, true));
+  return squeeze(clamp(matmul(unit, t(unit)), -1, 1));
 }
 
 }  // namespace tandem

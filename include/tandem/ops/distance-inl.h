@@ -57,13 +57,13 @@ TANDEM_OPS Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t 
   const int64_t d = wrap_dim(dim, static_cast<int64_t>(sizes.size()));
   return op.apply(
       [&](const Tensor& x1, const Tensor& x2) {
-        const DType dtype = result_type(x1, x2), wide = checks::sum_dtype(dtype);
+        const DType dtype = result_type(x1, x2);
         // 0-dim tensors have one dimension here.
         const Dims whole = sizes.empty() ? Dims{1} : sizes;
         Dims kept = whole;
         kept.erase(static_cast<size_t>(d));
         const auto dots = [&](const Tensor& a, const Tensor& b) {
-          const Tensor y = empty(kept, x1.options().dtype(wide));
+          const Tensor y = empty(kept, x1.options().dtype(kDouble));  // squares may be beyond the range of f32
           backend(y).row_dots(y, detail::broadcast_view(a, whole), detail::broadcast_view(b, whole), d);
           return y;
         };
@@ -76,13 +76,13 @@ TANDEM_OPS Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t 
                         const Tensor n[] = {norm(x[0]), norm(x[1])};
                         const Tensor m[] = {clamp(n[0], eps), clamp(n[1], eps)};
                         const Tensor gy = to(sizes.empty() ? g.grad() : unsqueeze(g.grad(), d), wide);
-                        const Tensor share = div(gy, mul(m[0], m[1]));
-                        const Tensor y = sum(mul(mul(x[0], x[1]), share), {d}, true);  // gy times the similarity
+                        const Tensor u[] = {div(x[0], m[0]), div(x[1], m[1])};
+                        const Tensor y = sum(mul(u[0], u[1]), {d}, true);
                         Grads grads(2);
                         for (size_t i : {0, 1}) {
                           if (!g.needs(i)) continue;
-                          const Tensor along = detail::vector_norm_backward(div(y, m[i]), x[i], n[i], 2, {d});
-                          grads[i] = sum_to_size(sub(mul(share, x[1 - i]), along), g.saved(i).sizes());
+                          const Tensor across = sub(u[1 - i], detail::vector_norm_backward(y, x[i], n[i], 2, {d}));
+                          grads[i] = sum_to_size(mul(div(across, m[i]), gy), g.saved(i).sizes());
                         }
                         return grads;
                       }};
@@ -129,13 +129,15 @@ inline Tensor distances(const Tensor& a, const Tensor& b, const DistanceForm& fo
   if (form.by_product && a.numel() > 0 && b.numel() > 0) {
     // |a|^2 + |b|^2 - 2 a b as one product, of [-2 a, |a|^2, 1] and [b, 1, |b|^2]
     const auto squares = [](const Tensor& x) { return sum(square(x), {2}, true); };
-    const Tensor na = squares(a), nb = squares(b);
-    const Tensor left = cat({std::vector<Tensor>{mul(a, -2), na, ones_like(na)}}, 2);
-    const Tensor right = cat({std::vector<Tensor>{b, ones_like(nb), nb}}, 2);
+    constexpr double least = 0x1p-40;
+    const Tensor unit = maximum(range_unit(a, {1, 2}, least), range_unit(b, {1, 2}, least));
+    const Tensor u = div(a, unit), v = div(b, unit), nu = squares(u), nv = squares(v);
+    const Tensor left = cat({std::vector<Tensor>{mul(u, -2), nu, ones_like(nu)}}, 2);
+    const Tensor right = cat({std::vector<Tensor>{v, ones_like(nv), nv}}, 2);
     const Tensor y = bmm(left, transpose(right, 1, 2));
     backend(y).unary(y, kernels::Unary::clamp, y, 0, INFINITY);
     backend(y).unary(y, kernels::Unary::sqrt, y, 0, 0);
-    return y;
+    return mul(y, unit);
   }
   const Tensor y = empty({a.size(0), a.size(1), b.size(1)}, a.options());
   if (y.numel() > 0) {

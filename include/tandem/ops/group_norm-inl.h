@@ -4,6 +4,7 @@
 
 #include "tandem/math/binary.h"
 #include "tandem/ops/broadcast.h"
+#include "tandem/ops/cast_operands.h"
 #include "tandem/ops/group_norm.h"
 #include "tandem/ops/norm_forms-inl.h"
 #include "tandem/ops/norm_layers.h"
@@ -62,15 +63,16 @@ TANDEM_OPS Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& 
         checks::parameter_dtype(x, "bias", bias);
         const Tensor in = contiguous(x), y = empty(x.sizes(), x.options());
         const TensorOptions statistics = x.options().dtype(checks::sum_dtype(x.dtype()));
-        const Tensor mean = empty({s.rows()}, statistics), var = empty({s.rows()}, statistics);
-        Tensor rstd = var;
+        const Tensor mean = empty({s.rows()}, statistics);
+        Tensor rstd = mean;
         if (x.numel() > 0) {
+          const Tensor var = empty({s.rows()}, x.options().dtype(kDouble));  // may be beyond the range of f32
           backend(x).var_mean(detail::as_rows(var, s.rows(), 1), detail::as_rows(mean, s.rows(), 1),
                               detail::as_rows(in, s.rows(), s.length()), 0);
+          rstd = to(rsqrt(add(var, eps)), statistics.dtype());
           backend(x).batch_norm_inference(detail::as_planes(y, s), detail::as_planes(in, s),
-                                          detail::for_planes(mean, s), detail::for_planes(var, s),
-                                          detail::for_samples(weight, s), detail::for_samples(bias, s), eps);
-          rstd = rsqrt(add(var, eps));
+                                          detail::for_planes(mean, s), detail::for_planes(rstd, s),
+                                          detail::for_samples(weight, s), detail::for_samples(bias, s), std::nullopt);
         }
         return Result{y, save(x, weight, mean, rstd), [num_groups, eps](const Backward& b) -> Grads {
                         auto [gx, gweight, gbias] =
@@ -193,16 +195,20 @@ TANDEM_OPS Tensor local_response_norm(const Tensor& x, int64_t size, double alph
   TANDEM_CHECK(x.dim() >= 3, ShapeError, "x is {}, but must be [N, C, ...] of rank 3 or more", checks::show(x));
   TANDEM_CHECK(size > 0, StateError, "size = {}, but must be positive", size);
   if (x.numel() == 0) return x;
+  const DType result = detail::cast_of_composite("pow", x).dtype();
   const int64_t inner = x.numel() / (x.size(0) * x.size(1));
   // Beyond the channels there are only zeros.
   const int64_t before = std::min(size / 2, x.size(1)), after = std::min((size - 1) / 2, x.size(1));
   const int64_t window = before + 1 + after;
-  const Tensor squares = reshape(square(x), {x.size(0), 1, x.size(1), inner});
+  const Tensor wide = to(x, checks::sum_dtype(x.dtype())), unit = detail::range_unit(wide, {}, 0, 0x1p20);
+  const Tensor scaled = div(wide, unit), squares = reshape(square(scaled), {x.size(0), 1, x.size(1), inner});
   const auto gap = [&](int64_t channels) { return zeros({x.size(0), 1, channels, inner}, squares.options()); };
   const Tensor padded = cat({std::vector<Tensor>{gap(before), squares, gap(after)}}, 2);
   const Tensor average = reshape(avg_pool2d(padded, {window, 1}, {1, 1}), x.sizes());
   const double share = static_cast<double>(window) / static_cast<double>(size);
-  return div(x, pow(add(mul(average, alpha * share), k), beta));
+  // x / (k + alpha s)^beta = u^(1 - 2 beta) x / u / (k / u^2 + alpha s / u^2)^beta
+  const Tensor bound = pow(add(mul(average, alpha * share), mul(reciprocal(square(unit)), k)), beta);
+  return to(div(mul(scaled, pow(unit, 1 - 2 * beta)), bound), result);
 }
 
 }  // namespace tandem

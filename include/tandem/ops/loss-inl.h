@@ -7,6 +7,7 @@
 #include "tandem/math/binary.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
+#include "tandem/ops/cast_operands.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -76,7 +77,7 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
         const Tensor slope = where(valid, neg(divisor.defined() ? div(factor, divisor) : factor), zero);
         // `where` again: an ignored entry with a log-probability of -inf must not become NaN.
         Tensor y = where(valid, neg(mul(factor, picked)), zero);
-        if (reduction != LossReduction::None) y = sum(y);
+        if (reduction != LossReduction::None) y = sum(y, kDouble);  // may be beyond the range of f32
         if (divisor.defined()) y = div(y, divisor);
         return Result{to(y, x.dtype()), save(classes, slope), [xs = x.impl().sizes](const Backward& b) -> Grads {
                         const Tensor g = to(mul(b.saved(1), b.grad()), b.wanted(0));
@@ -129,9 +130,9 @@ inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tens
         if (reduction == LossReduction::Mean) {
           const Tensor terms = empty({2, rows}, wide);
           run(select(terms, 0, 0), select(terms, 0, 1));
-          const Tensor totals = sum(terms, {1});
-          divisor = select(totals, 0, 1);
-          y = div(select(totals, 0, 0), divisor);
+          const Tensor totals = sum(terms, {1}, false, kDouble);  // may be beyond the range of f32
+          y = div(select(totals, 0, 0), select(totals, 0, 1));
+          divisor = to(select(totals, 0, 1), wide.dtype());
         } else {
           y = empty(target.sizes(), wide);
           run(y, Tensor());
@@ -182,13 +183,6 @@ inline Tensor over_classes(const Tensor& weight, const Tensor& x) {
   return view(contiguous(weight), sizes);
 }
 
-/// Casts the input of a composite op by the op's own policy, because the cast hook sees only the ops that it calls: to
-/// f32 if a PolicyGuard sets that policy, as amp::torch_cpu_policy() does.
-inline Tensor cast_of_composite(const char* op, const Tensor& x) {
-  if (!x.defined() || !is_reduced_floating_point(x.dtype()) || !amp::is_autocast_enabled(x.device().type())) return x;
-  return amp::get_policy(op) == amp::Cast::f32 ? to(x, kFloat) : x;
-}
-
 /// cross_entropy of log-probabilities in f32 or f64 against probabilities.
 inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Tensor& weight, LossReduction reduction,
                                double smoothing, int64_t class_dim) {
@@ -199,21 +193,19 @@ inline Tensor probability_loss(const Tensor& logp, const Tensor& given, const Te
   Tensor terms = mul(logp, mixed);
   if (weight.defined()) terms = mul(terms, over_classes(weight, logp));
   if (reduction == LossReduction::None) return neg(sum(terms, {class_dim}));
-  const Tensor total = neg(sum(terms));
-  return reduction == LossReduction::Sum ? total
-                                         : div(total, static_cast<double>(logp.numel()) / static_cast<double>(classes));
+  return reduction == LossReduction::Sum ? neg(sum(terms)) : mul(mean(terms), -static_cast<double>(classes));
 }
 
-/// The uniform part of label smoothing: -sum_c weight[c] logp[i, c] over the entries that are not ignored. logp is f32
+/// The uniform part of label smoothing: -mean_c weight[c] logp[i, c] over the entries that are not ignored. logp is f32
 /// or f64.
 inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor& weight, LossReduction reduction,
                           int64_t ignore_index, int64_t class_dim) {
   const Tensor terms = weight.defined() ? mul(logp, over_classes(weight, logp)) : logp;
   const Tensor valid = ne(target, ignore_index);
-  Tensor losses = neg(sum(terms, {class_dim}));
+  Tensor losses = neg(mean(terms, {class_dim}));
   losses = where(valid, losses, zeros({}, losses.options()));
   if (reduction == LossReduction::None) return losses;
-  const Tensor total = sum(losses);
+  const Tensor total = sum(losses, kDouble);
   if (reduction == LossReduction::Sum) return total;
   if (!weight.defined()) return div(total, sum(valid, total.dtype()));
   // As in nll_loss, the mean divides by the weights of the targets.
@@ -273,8 +265,7 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
   }
   const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
   const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
-  const Tensor y =
-      add(mul(likelihood, 1 - label_smoothing), mul(smooth, label_smoothing / static_cast<double>(x.size(class_dim))));
+  const Tensor y = add(mul(likelihood, 1 - label_smoothing), mul(smooth, label_smoothing));
   return to(y, t);
 }
 
@@ -363,9 +354,11 @@ TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor
         const DType t = result_type(x, target);
         Tensor y;
         if (pos_weight.defined()) {
-          // (1 - t) x + (1 + (pos_weight - 1) t) log(1 + e^-x)
-          const Tensor scale = add(mul(sub(pos_weight, 1), target), 1);
-          y = to(add(mul(rsub(target, 1), x), mul(scale, softplus(neg(x)))), t);
+          // (1 - t) log(1 + e^x) + pos_weight t log(1 + e^-x), where 0 times inf is 0
+          const auto term = [](const Tensor& factor, const Tensor& x) {
+            return where(eq(factor, 0), mul(factor, sigmoid(x)), mul(factor, softplus(x)));
+          };
+          y = to(add(term(rsub(target, 1), x), term(mul(pos_weight, target), neg(x))), t);
         } else {
           y = empty_like(x, t);
           backend(x).binary(y, kernels::Binary::bce_with_logits, x, target, 1);
@@ -384,7 +377,7 @@ TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor
                         }
                         if (b.needs(1) || b.needs(2)) {
                           const Tensor tail = softplus(neg(x));
-                          if (b.needs(1)) grads[1] = mul(sub(mul(sub(pos_weight, 1), tail), x), gy);
+                          if (b.needs(1)) grads[1] = mul(sub(mul(pos_weight, tail), softplus(x)), gy);
                           if (b.needs(2)) grads[2] = sum_to_size(mul(mul(target, tail), gy), pos_weight.sizes());
                         }
                         return grads;
@@ -398,7 +391,10 @@ namespace detail {
 
 /// gy (p - t) / max(p (1 - p), 1e-12)
 inline Tensor binary_cross_entropy_slope(const Tensor& gy, const Tensor& p, const Tensor& t) {
-  if (GradMode::is_enabled()) return mul(div(sub(p, t), clamp(mul(p, rsub(p, 1)), 1e-12)), gy);
+  if (GradMode::is_enabled()) {
+    const Tensor wide = to(p, checks::sum_dtype(p.dtype()));  // 1e-12 is 0 in f16
+    return to(mul(div(sub(wide, t), clamp(mul(wide, rsub(wide, 1)), 1e-12)), gy), p.dtype());
+  }
   return Op<"binary_cross_entropy_backward">().apply(
       [](const Tensor& gy, const Tensor& p, const Tensor& t) {
         Tensor gx = empty_like(p);

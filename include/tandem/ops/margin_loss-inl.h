@@ -2,6 +2,7 @@
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
@@ -11,6 +12,7 @@
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -81,9 +83,11 @@ TANDEM_OPS Tensor cosine_embedding_loss(const Tensor& x1, const Tensor& x2, cons
   const amp::AutocastOff no_autocast;
   const DType t = result_type(cast[0], cast[1]), wide = checks::sum_dtype(t);
   const Tensor a = to(cast[0], wide), b = to(cast[1], wide);
-  const auto dot = [](const Tensor& a, const Tensor& b) { return sum(mul(a, b), {-1}); };
-  constexpr double eps = 1e-12;
-  const Tensor cosine = div(dot(a, b), sqrt(mul(add(dot(a, a), eps), add(dot(b, b), eps))));
+  // x / sqrt(|x|^2 + 1e-12)
+  const auto unit = [](const Tensor& x) {
+    return div(x, hypot(linalg_vector_norm(x, 2, {-1}, true), full({}, 1e-6, x.options())));
+  };
+  const Tensor cosine = sum(mul(unit(a), unit(b)), {-1});
   const Tensor positive = where(eq(cast[2], 1), rsub(cosine, 1), 0);
   const Tensor negative = where(eq(cast[2], -1), clamp(sub(cosine, margin), 0), 0);
   return to(detail::reduce_losses(add(positive, negative), reduction), t);

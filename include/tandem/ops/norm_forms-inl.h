@@ -9,6 +9,7 @@
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm_forms-inl.h"
 
 namespace tandem {
 
@@ -66,12 +67,15 @@ inline void check_statistics(const Tensor& x, IntArrayRef sizes, const Tensor& m
   }
 }
 
-/// The normalised x and 1 / sqrt(var + eps) over dimensions, in differentiable ops.
+/// The normalised x and 1 / sqrt(var + eps) over dimensions, in differentiable ops. `centres`: the mean is subtracted.
 struct Normalized {
-  Normalized(const Tensor& x, const Dims& over, double eps) {
-    const Tensor centred = sub(x, mean(x, over, true));
-    rstd = rsqrt(add(mean(square(centred), over, true), eps));
-    xhat = mul(centred, rstd);
+  Normalized(const Tensor& x, const Dims& over, double eps, bool centres = true) {
+    const Tensor unit = range_unit(x, over, eps > 0 ? 0 : 0x1p-40), v = div(x, unit);
+    const Tensor centred = centres ? sub(v, mean(v, over, true)) : v;
+    const Tensor least = div(mul(reciprocal(unit), eps), unit);
+    const Tensor scale = rsqrt(add(mean(square(centred), over, true), least));
+    rstd = div(scale, unit);
+    xhat = mul(centred, scale);
   }
   Tensor xhat, rstd;
 };

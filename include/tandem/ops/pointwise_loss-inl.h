@@ -32,7 +32,7 @@ inline void check_regression(const Tensor& x, const Tensor& target) {
 /// target log(target) - target + log(2 pi target) / 2 where target > 1, else 0.
 inline Tensor stirling_term(const Tensor& target) {
   const Tensor log_target = log(target);
-  const Tensor term = add(sub(mul(target, log_target), target), mul(add(log_target, std::log(2 * M_PI)), 0.5));
+  const Tensor term = add(mul(target, sub(log_target, 1)), mul(add(log_target, std::log(2 * M_PI)), 0.5));
   return where(le(target, 1), 0, term);
 }
 
@@ -88,7 +88,8 @@ TANDEM_OPS Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool l
   const detail::PairLoss loss{
       log_input ? Binary::poisson_nll_log_input : Binary::poisson_nll, {}, eps, full ? detail::stirling_term : nullptr};
   return detail::pair_loss(op, loss, x, target, reduction,
-                           [log_input, full, eps](const Tensor& x, const Tensor& t, size_t i) {
+                           [log_input, full, eps](const Tensor& given, const Tensor& t, size_t i) {
+                             const Tensor x = to(given, checks::sum_dtype(given.dtype()));  // eps may be 0 in f16
                              if (i == 0) return log_input ? sub(exp(x), t) : rsub(div(t, add(x, eps)), 1);
                              const Tensor slope = neg(log_input ? x : log(add(x, eps)));
                              return full ? add(slope, where(le(t, 1), 0, add(log(t), mul(reciprocal(t), 0.5)))) : slope;
@@ -134,7 +135,7 @@ TANDEM_OPS Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const
     v = add(v, missing);
   }
   const Tensor d = sub(to(cast[0], wide), to(cast[1], wide));
-  Tensor losses = mul(add(log(v), div(mul(d, d), v)), 0.5);
+  Tensor losses = mul(add(log(v), mul(d, div(d, v))), 0.5);
   if (full) losses = add(losses, 0.5 * std::log(2 * M_PI));
   return to(detail::reduce_losses(losses, reduction), t);
 }

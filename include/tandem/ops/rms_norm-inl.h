@@ -55,12 +55,12 @@ TANDEM_OPS std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& gy, const 
   if (GradMode::is_enabled()) {
     Dims over;
     for (size_t d = lead; d < x.sizes().size(); ++d) over.push_back(static_cast<int64_t>(d));
-    const Tensor wide = detail::widened(x), wide_gy = detail::widened(gy);
-    const Tensor scale = rsqrt(add(mean(square(wide), over, true), eps)), xhat = mul(wide, scale);
+    const detail::Normalized normal(detail::widened(x), over, eps, false);
+    const Tensor wide_gy = detail::widened(gy), &xhat = normal.xhat;
     Tensor gx, gweight;
     if (output_mask[0]) {
       const Tensor g = weight.defined() ? mul(wide_gy, weight) : wide_gy;
-      gx = mul(sub(g, mul(xhat, mean(mul(g, xhat), over, true))), scale);
+      gx = mul(sub(g, mul(xhat, mean(mul(g, xhat), over, true))), normal.rstd);
     }
     if (output_mask[1]) gweight = sum_to_size(mul(wide_gy, xhat), shape);
     return {gx, gweight};

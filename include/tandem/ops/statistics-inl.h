@@ -67,9 +67,8 @@ inline Tensor prod_op(const Op<"prod">& op, const Tensor& x, std::optional<int64
         ReductionOutput y(shape, x.options().dtype(t));
         backend(x).reduce(y.kept, kernels::Reduction::prod, promote_types(x.dtype(), t) == t ? x : to(x, t));
         return Result{y.result, save(x), [d, whole = !dim, shape](const Backward& b) -> Grads {
-                        const DType wide = checks::sum_dtype(b.grad().dtype());
                         if (b.saved(0).numel() == 0) return {zeros_like(b.saved(0), b.grad().dtype())};
-                        const Tensor x = to(b.saved(0), wide);
+                        const Tensor x = to(b.saved(0), kDouble);  // the product may be beyond the range of f32
                         // As a matrix whose columns are multiplied up
                         const Tensor rows = whole || x.dim() == 0 ? reshape(x, {-1, 1}) : transpose(x, 0, d);
                         const Tensor columns = reshape(rows, {rows.size(0), x.numel() / rows.size(0)});
@@ -77,7 +76,7 @@ inline Tensor prod_op(const Op<"prod">& op, const Tensor& x, std::optional<int64
                             GradMode::is_enabled() ? products_of_others(columns) : products_by_division(columns);
                         Tensor slope = reshape(others, rows.sizes());
                         slope = whole || x.dim() == 0 ? reshape(slope, x.sizes()) : transpose(slope, 0, d);
-                        const Tensor g = to(with_shape(b.grad(), shape.kept), wide);
+                        const Tensor g = with_shape(b.grad(), shape.kept);
                         return {to(mul(slope, g), b.grad().dtype())};
                       }};
       },
@@ -107,14 +106,10 @@ struct MomentsBackward {
   }
   Tensor operator()(const Tensor& gy, const Tensor& x, const Tensor& y) const {
     const Tensor centred = sub(x, mean(x, reduced_dims(shape.kept, sizes), true));
-    Tensor g;
-    if (y.defined()) {
-      const Tensor slope = div(gy, mul(y, divisor));
-      g = where(eq(y, 0), zeros({}, slope.options()), slope);
-    } else {
-      g = mul(gy, 2 / divisor);
-    }
-    return mul(spread(g, shape.kept, sizes), centred);
+    if (!y.defined()) return mul(spread(mul(gy, 2 / divisor), shape.kept, sizes), centred);
+    const Tensor deviation = with_shape(y, shape.kept), none = full({}, INFINITY, y.options());
+    const Tensor scores = div(centred, where(eq(deviation, 0), none, deviation));
+    return mul(spread(div(gy, divisor), shape.kept, sizes), scores);
   }
 };
 
@@ -127,7 +122,8 @@ std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArray
   const std::vector<Tensor> out = op.apply_n(
       [&](const Tensor& x) {
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
-        const Tensor variance = empty(shape.kept, wide), average = empty(shape.kept, wide);
+        // The variance may be beyond the range of f32 where the deviation is not.
+        const Tensor variance = empty(shape.kept, wide.dtype(kDouble)), average = empty(shape.kept, wide);
         backend(x).var_mean(variance, average, x, static_cast<double>(correction));
         const ReductionOutput y(shape, x.options()), centre(shape, x.options());
         if (root) {
@@ -163,7 +159,8 @@ TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, boo
   return op.apply(
       [&](const Tensor& x) {
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
-        Tensor variance = empty(shape.kept, wide), average = empty(shape.kept, wide);
+        // The variance may be beyond the range of f32 where the deviation is not.
+        const Tensor variance = empty(shape.kept, wide.dtype(kDouble)), average = empty(shape.kept, wide);
         backend(x).var_mean(variance, average, x, static_cast<double>(correction));
         detail::ReductionOutput y(shape, x.options());
         backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);

@@ -98,7 +98,10 @@ TANDEM_OPS Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) 
   const OpScope op("normalize");
   checks::floating("x", x);
   checks::not_negative("eps", eps);
-  return div(x, clamp(linalg_vector_norm(x, p, {dim}, true), eps));
+  // In f32: f16 may hold neither eps nor the norm.
+  const DType wide = checks::sum_dtype(x.dtype());
+  const DType result = detail::dtype_by_policy(Op<"linalg_vector_norm">(), x, {}).value_or(x.dtype());
+  return to(div(x, clamp(linalg_vector_norm(x, p, {dim}, true, wide), eps)), result);
 }
 
 namespace detail {
@@ -131,7 +134,7 @@ TANDEM_OPS Tensor renorm(const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm)
                         const Tensor norm = linalg_vector_norm(x, order, others, true);
                         const Tensor longer = gt(norm, limit), inverse = reciprocal(add(norm, detail::kRenormEps));
                         const Tensor factor = where(longer, mul(inverse, limit), ones({}, norm.options()));
-                        const Tensor slope = mul(mul(square(inverse), -limit), sum(mul(gy, x), others, true));
+                        const Tensor slope = mul(mul(inverse, -limit), sum(mul(gy, mul(x, inverse)), others, true));
                         const Tensor gnorm = where(longer, slope, zeros({}, norm.options()));
                         return {add(mul(gy, factor), detail::vector_norm_backward(gnorm, x, norm, order, others))};
                       }};

@@ -53,15 +53,21 @@ inline void check_norm_order(const Tensor& x, double order, const NormShape& sha
                "the norm of order {} of no elements is not defined; x is {}", order, checks::show(x));
 }
 
+/// x divided by the nearest number in [least, most]: 1 in that range. 1 also if x is not positive and finite.
+inline Tensor unit_of(const Tensor& x, double least, double most) {
+  const Tensor size = where(logical_and(gt(x, 0), lt(x, INFINITY)), x, 1);
+  return div(size, clamp(size, least, most));
+}
+
 /// The norm as a kernel, into a new tensor with the result's sizes.
 inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape, DType dtype) {
   const Tensor y = empty(shape.result, x.options().dtype(dtype));
   const Tensor kept = make_view(y, shape.kept, contiguous_strides(shape.kept), y.storage_offset());
   const DType wide = checks::sum_dtype(promote_types(x.dtype(), dtype));
-  const auto sum_into = [&](const Tensor& terms, double root) {
-    const Tensor total = empty(shape.kept, x.options().dtype(wide));
-    backend(y).reduce(total, kernels::Reduction::sum, terms);
-    backend(y).copy(kept, root == 1 ? total : pow(total, root));
+  const auto reduced = [&](const Tensor& terms, kernels::Reduction op) {
+    const Tensor result = empty(shape.kept, x.options().dtype(wide));
+    backend(y).reduce(result, op, terms);
+    return result;
   };
   if (order == 1 || order == 2 || order == INFINITY) {
     backend(y).reduce(kept,
@@ -72,12 +78,25 @@ inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape,
   } else if (order == -INFINITY) {
     backend(y).reduce(kept, kernels::Reduction::min, abs(x));
   } else if (order == 0) {
-    sum_into(to(ne(x, 0), wide), 1);
+    backend(y).copy(kept, reduced(to(ne(x, 0), wide), kernels::Reduction::sum));
   } else {
-    // |x|^p in f16 would overflow or underflow long before the norm does.
-    sum_into(pow(abs(to(x, wide)), order), 1 / order);
+    // |x|^p would overflow or underflow long before the norm does. In this unit, the largest power is in 2^-100 ..
+    // 2^100.
+    const Tensor size = abs(to(x, wide));
+    const double most = std::exp2(100 / std::abs(order));
+    const Tensor unit =
+        unit_of(reduced(size, order > 0 ? kernels::Reduction::max : kernels::Reduction::min), 1 / most, most);
+    const Tensor total = reduced(pow(div(size, unit), order), kernels::Reduction::sum);
+    backend(y).copy(kept, mul(pow(total, 1 / order), unit));
   }
   return y;
+}
+
+/// A unit for x over dimensions (over all without any), without history: the squares of x / unit are in the range of
+/// f32. 1 unless the largest |x| is above `most` or below `least`.
+inline Tensor range_unit(const Tensor& x, const Dims& dims, double least, double most = 0x1p60) {
+  const NoGradGuard no_grad;
+  return unit_of(norm_kernel(x, INFINITY, NormShape(x, dims, true), x.dtype()), least, most);
 }
 
 /// dL/dx in differentiable ops. gy and y have the sizes `kept`, x is not narrower than they are. y is the norm of x.

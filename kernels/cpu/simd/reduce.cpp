@@ -1,6 +1,7 @@
 // Folds of contiguous rows and of columns. Contract: the order of operations depends on n alone, not on alignment or
 // the number of threads and, except for squared deviations, not on the instruction set. f32 elements are summed in f32
-// over at most 32 terms, and those sums in f64; products and squares are f64 from the start.
+// over at most 32 terms, and those sums in f64; products and squares are f64 from the start, and so are sums of f32
+// that are not finite in f32.
 #include "kernels/cpu/simd/reduce.h"
 
 #include "tandem/math/reduce.h"
@@ -56,7 +57,9 @@ Accumulator<T> fold_row(const T* x, int64_t n, Accumulator<T> shift) {
   A result = Op::map(Op::padding(shift), shift);
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t count = n - i < kBlock ? n - i : kBlock;
-    result = Op::combine(result, static_cast<A>(fold_block<Op>(x + i, count, static_cast<Lane>(shift))));
+    const Lane block = fold_block<Op>(x + i, count, static_cast<Lane>(shift));
+    const bool is_exact = std::is_same_v<Lane, A> || block - block == Lane(0);
+    result = Op::combine(result, is_exact ? static_cast<A>(block) : fold_block<Op>(x + i, count, shift));
   }
   return result;
 }
@@ -89,6 +92,16 @@ void fold_columns(Accumulator<T>* acc, const T* x, int64_t rows, int64_t row_str
       for (int64_t j = 0; j < columns; ++j) {
         block[j] = Op::combine(block[j], Op::map(static_cast<Lane>(x0[j]), shifts[j]));
       }
+    }
+    if constexpr (!std::is_same_v<Lane, A>) {
+      Lane not_finite = 0;
+#pragma omp simd reduction(+ : not_finite)
+      for (int64_t j = 0; j < columns; ++j) not_finite += block[j] - block[j];
+      for (int64_t j = 0; j < columns && not_finite != Lane(0); ++j) {
+        const A s = shift ? shift[j] : A(0);
+        for (r = begin; r < end; ++r) acc[j] = Op::combine(acc[j], Op::map(static_cast<A>(x[r * row_stride + j]), s));
+      }
+      if (not_finite != Lane(0)) continue;
     }
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) acc[j] = Op::combine(acc[j], static_cast<A>(block[j]));

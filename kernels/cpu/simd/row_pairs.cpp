@@ -11,21 +11,33 @@ constexpr int64_t kBlock = 1024;
 
 TANDEM_MATH int64_t end_of_block(int64_t begin, int64_t n) { return n - begin < kBlock ? n : begin + kBlock; }
 
+/// The terms of a block, combined in C.
+template <Pair kPair, class C, class T>
+double fold_block(const T* a, const T* b, int64_t n, double p) {
+  const C power = static_cast<C>(p);
+  C block = 0;
+  const auto term = [&](int64_t i) __attribute__((always_inline)) {
+    return math::pair_term<kPair>(static_cast<C>(a[i]), static_cast<C>(b[i]), power);
+  };
+  if constexpr (kPair == Pair::largest) {
+    for (int64_t i = 0; i < n; ++i) block = math::combine_pair<kPair>(block, term(i));
+  } else {
+#pragma omp simd reduction(+ : block)
+    for (int64_t i = 0; i < n; ++i) block += term(i);
+  }
+  return static_cast<double>(block);
+}
+
 template <Pair kPair, class T>
 double fold_of(const T* a, const T* b, int64_t n, double p) {
-  const T power = static_cast<T>(p);
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t end = end_of_block(begin, n);
-    T block = 0;
-    if constexpr (kPair == Pair::largest) {
-      for (int64_t i = begin; i < end; ++i)
-        block = math::combine_pair<kPair>(block, math::pair_term<kPair>(a[i], b[i], power));
-    } else {
-#pragma omp simd reduction(+ : block)
-      for (int64_t i = begin; i < end; ++i) block += math::pair_term<kPair>(a[i], b[i], power);
+    const int64_t count = end_of_block(begin, n) - begin;
+    double block = fold_block<kPair, T>(a + begin, b + begin, count, p);
+    if (!std::is_same_v<T, double> && !math::is_exact_pair<kPair>(block)) {
+      block = fold_block<kPair, double>(a + begin, b + begin, count, p);
     }
-    total = math::combine_pair<kPair>(total, static_cast<double>(block));
+    total = math::combine_pair<kPair>(total, block);
   }
   return math::finish_pair<kPair>(total, p);
 }

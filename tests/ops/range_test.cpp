@@ -1,0 +1,197 @@
+// Reductions, norms, distances, normalisations and losses of inputs near the ends of a dtype's range, forward and
+// backward, against the f64 kernels on the same rounded inputs: where the f64 result fits into the dtype, so does every
+// intermediate value.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "ops/op_cases.h"
+#include "support/device.h"
+#include "tandem/ops/ops.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// A copy of x in which the elements of normal distribution are multiplied by a power of two. With `special`, the first
+/// of them is that.
+Out scaled(const Case& c, In inputs, double factor, std::optional<double> special) {
+  NoGradGuard no_grad;
+  Out result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& x = inputs[i];
+    const bool scales = c.inputs[i].fill == Fill::normal && x.is_floating_point() && x.numel() > 0;
+    Tensor y = x;
+    if (scales) {
+      y = mul(x.detach(), factor);
+      if (special && i == 0) y.flatten()[0].fill_(*special);
+      y.requires_grad_(x.requires_grad());
+    }
+    result.push_back(y);
+  }
+  return result;
+}
+
+Out in_f64(In inputs) {
+  NoGradGuard no_grad;
+  Out result;
+  for (const Tensor& x : inputs) {
+    result.push_back(
+        x.is_floating_point() && x.dtype() != kDouble ? x.detach().to(kDouble).requires_grad_(x.requires_grad()) : x);
+  }
+  return result;
+}
+
+/// dL/d(inputs) with weights that are exact in the dtype of `like`.
+Out backward_of(In outputs, In like, const Out& inputs) {
+  Out roots, weights;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!like[i].requires_grad() || !outputs[i].requires_grad()) continue;
+    roots.push_back(outputs[i]);
+    weights.push_back(make_output_gradient(like[i], i).to(outputs[i].dtype()));
+  }
+  if (roots.empty()) return Out(inputs.size());
+  return autograd::grad(roots, inputs, weights, std::nullopt, false, /*allow_unused=*/true);
+}
+
+/// Compares elements whose f64 value fits into the dtype. Errors of rounding are allowed relative to the largest of
+/// them: other tests measure the accuracy.
+void expect_in_range(const Tensor& actual, const std::vector<double>& expected, DType dtype, const std::string& what) {
+  const std::vector<double> got = values_of(actual);
+  ASSERT_EQ(got.size(), expected.size());
+  const double limit = largest(actual.dtype()), u = unit_roundoff(dtype);
+  const double least = actual.dtype() == kHalf ? 0x1p-24 : 0x1p-126;
+  double scale = 0;
+  for (double v : expected) {
+    if (std::isfinite(v) && std::abs(v) <= limit) scale = std::max(scale, std::abs(v));
+  }
+  size_t wrong = 0, worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isfinite(expected[i]) && std::abs(expected[i]) > limit / 2) continue;
+    if (got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]))) continue;
+    if (std::abs(got[i] - expected[i]) <= 1024 * u * scale + 2 * least) continue;
+    if (wrong++ == 0) worst = i;
+  }
+  if (wrong > 0)
+    ADD_FAILURE() << what << ": " << wrong << " of " << got.size() << " wrong; element " << worst << " is "
+                  << got[worst] << ", not " << expected[worst];
+}
+
+/// Whether all finite values fit into the dtype.
+bool fit(const std::vector<double>& values, DType dtype) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](double v) { return !std::isfinite(v) || std::abs(v) < largest(dtype) / 2; });
+}
+
+class RangeTest : public ::testing::TestWithParam<const Case*> {
+ protected:
+  void check(DType dtype, double factor, std::optional<double> special = {}) {
+    TANDEM_TEST_ON_HOST();  // CudaTest compares the device with the CPU
+    const Case& c = *GetParam();
+    const std::string at = std::string(name(dtype)) + " times 2^" + std::to_string(std::ilogb(factor)) +
+                           (special ? ", one " + std::to_string(*special) : "");
+    const Out inputs = scaled(c, make_inputs(c, dtype), factor, special), wide_inputs = in_f64(inputs);
+    const Out outputs = c.run(inputs), wide = c.run(wide_inputs);
+    bool all_fit = true;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto expected = values_of(wide[i]);
+      all_fit = all_fit && fit(expected, outputs[i].dtype());
+      expect_in_range(outputs[i], expected, dtype, at + ", output " + std::to_string(i));
+    }
+    const Out wanted = requiring_grad(inputs), wide_wanted = requiring_grad(wide_inputs);
+    if (wanted.empty() || !all_fit) return;
+    const Out grads = backward_of(outputs, outputs, wanted), wide_grads = backward_of(wide, outputs, wide_wanted);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (!grads[i].defined()) continue;
+      expect_in_range(grads[i], gradient_values(wide_grads[i], wanted[i]), dtype,
+                      at + ", gradient " + std::to_string(i));
+    }
+  }
+  /// Calls f(factor) for the powers of two that the case is run with.
+  template <class F>
+  static void for_factors(std::initializer_list<double> factors, F f) {
+    const std::string name = full_name(*GetParam());
+    for (double factor : factors) {
+      const bool excepted = std::any_of(std::begin(kExceptions), std::end(kExceptions), [&](const Exception& e) {
+        return name.find(e.name) != std::string::npos && factor >= e.from && factor <= e.to;
+      });
+      if (!excepted) f(factor);
+    }
+  }
+
+ private:
+  struct Exception {
+    std::string_view name;
+    double from, to;  ///< factors
+    const char* reason;
+  };
+  static constexpr Exception kExceptions[] = {
+      {"cov", 2, kInf, "sums of a product before they are divided"},
+      {"ctc_loss", 0x1p110, kInf, "the sum of log-probabilities along a path"},
+      {"poisson_nll_loss/", 2, kInf, "losses of elements, of both signs"},
+      {"huber_loss/delta_mean", 0x1p110, kInf, "the loss of an element, whose mean fits"},
+      {"normalize", 0x1p125, kInf, "the norm"},
+      {"triplet_margin_loss/with_distance", 0x1p110, kInf, "distances, whose difference fits"},
+      {"triplet_margin_loss/", 0, 0.5, "gradients that cancel beside the distance's eps"},
+      {"rms_norm/", 0, 0.5, "the default eps is that of the dtype"},
+      {"var/far_from_zero", 0, kInf, "a mean whose rounding matters: another test has its accuracy"},
+  };
+};
+
+TEST_P(RangeTest, F32) {
+  for_factors({0x1p125, 0x1p100, 0x1p66, 0x1p-66, 0x1p-100, 0x1p-124},
+              [this](double factor) { check(kFloat, factor); });
+}
+TEST_P(RangeTest, InfinityAndNaN) {
+  for_factors({1}, [this](double factor) {
+    for (double special : {INFINITY, -INFINITY, NAN}) check(kFloat, factor, special);
+  });
+}
+TEST_P(RangeTest, F16) {
+  if (!GetParam()->no_low.empty()) GTEST_SKIP() << GetParam()->no_low;
+  for_factors({0x1p12, 0x1p-12}, [this](double factor) { check(kHalf, factor); });
+}
+TEST_P(RangeTest, BF16) {
+  if (!GetParam()->no_low.empty()) GTEST_SKIP() << GetParam()->no_low;
+  for_factors({0x1p66, 0x1p-66}, [this](double factor) { check(kBFloat16, factor); });
+}
+
+// Closed forms, where the f64 kernels would have the same fault.
+TEST(Range, InfiniteLogitsOfBinaryCrossEntropy) {
+  const Tensor x = tensor({kInf, kInf, -kInf, -kInf, kInf}), target = tensor({0.0, 1.0, 0.0, 1.0, 0.5}).to(kFloat);
+  const std::vector<double> expected{kInf, 0, 0, kInf, kInf};
+  for (const Tensor& pos_weight : {Tensor(), ones({5})}) {
+    EXPECT_TRUE(near(binary_cross_entropy_with_logits(x.to(kFloat), target, {}, pos_weight, LossReduction::None),
+                     expected, kExact));
+  }
+}
+TEST(Range, RunningStatisticsOfAnInfiniteBatch) {
+  for (const int64_t at : {0, 1, 5}) {
+    const Tensor x = ones({3, 2, 1}), mean = zeros({2}), var = ones({2});
+    x.flatten()[at].fill_(kInf);
+    batch_norm(x, {}, {}, mean, var, true, 0.1, 1e-5);
+    EXPECT_EQ(mean[at % 2].item<double>(), kInf);
+    EXPECT_TRUE(std::isnan(var[at % 2].item<double>()));
+    EXPECT_NEAR(mean[1 - at % 2].item<double>(), 0.1, 1e-6);
+  }
+}
+TEST(Range, ZerosOfF16AreNormalisedToZeros) {
+  EXPECT_TRUE(near(normalize(zeros({2, 3}, kHalf), 2, 1), zeros({2, 3}, kHalf), kExact));
+  EXPECT_TRUE(near(cosine_similarity(zeros({2, 3}, kHalf), ones({2, 3}, kHalf), 1), zeros({2}, kHalf), kExact));
+}
+
+bool is_in_range_family(const Case& c) {
+  for (const char* family :
+       {"reduce", "softmax", "norm", "loss", "pointwise_loss", "margin_loss", "distance", "statistics", "group_norm"}) {
+    if (c.family == family) return true;
+  }
+  return false;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, RangeTest, ::testing::ValuesIn(cases_where(is_in_range_family)), parameter_name);
+
+}  // namespace
+}  // namespace tandem::testing
