@@ -206,6 +206,27 @@ TEST(InPlaceHistory, NothingIsRecordedUnderNoGradGuard) {
   EXPECT_TRUE(equals(x.grad(), {1, 1}));
 }
 
+TEST(InPlaceHistory, ViewsTakenWithoutHistoryHaveNone) {
+  const Tensor x = ones({2}), of_plain = x[0];
+  x.requires_grad_();
+  EXPECT_FALSE(of_plain.requires_grad());
+  const Tensor y = x * 2;
+  Tensor without;
+  {
+    NoGradGuard no_grad;
+    without = y[0];
+  }
+  EXPECT_FALSE(without.requires_grad());
+}
+
+TEST(InPlaceHistory, ViewsOfSplitOutputsMayBeChanged) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor y = x * 1;
+  y.split(2)[0].view({1, 2}).mul_(2);
+  y.sum().backward();
+  EXPECT_TRUE(equals(x.grad(), {2, 2, 1, 1}));
+}
+
 TEST(InPlaceHistory, OperandMayBeTheTensorItself) {
   const Tensor x = leaf({3});
   std::weak_ptr<TensorImpl> weak;

@@ -72,6 +72,14 @@ TEST_F(Index, EmbeddingPaddingGetsNoGradient) {
   EXPECT_TRUE(near(weight.grad(), tensor({{1.0, 1.0}, {0.0, 0.0}, {1.0, 1.0}}), kExact));
 }
 
+// Of two uses of row 0, each gets half of the gradient, again in the second derivative.
+TEST_F(Index, SecondDerivativeOfEmbeddingScaledByFrequency) {
+  const Tensor weight = leaf({3, 1});
+  const Tensor y = embedding(weight, tensor({0, 0, 1}, kLong), -1, true);
+  const Tensor g = autograd::grad({square(y).sum()}, {weight}, {}, std::nullopt, true)[0];
+  EXPECT_TRUE(near(autograd::grad({g.sum()}, {weight})[0], tensor({{1.0}, {2.0}, {0.0}}), kExact));
+}
+
 TEST_F(Index, DetectsChangedIndices) {
   const Tensor weight = leaf({3, 2}), index = classes({0, 2});
   const Tensor y = embedding(weight, index);

@@ -67,6 +67,27 @@ TEST(Reduce, GradientsOfMeansOverMoreElementsThanF16Counts) {
                        [](const Tensor& x) { return norm(x, kInf); });
 }
 
+TEST(Max, ValuesAlongADimensionMayBeChangedInPlace) {
+  for (const Dims& sizes : {Dims{}, Dims{1}}) {
+    const Tensor x = ones(sizes).requires_grad_();
+    const Tensor values = std::get<0>(max(x, 0));
+    values.mul_(3);
+    values.backward();
+    EXPECT_TRUE(near(x.grad(), full(sizes, 3), kExact));
+  }
+}
+
+TEST(LogSumExp, GradientsOfLargeNumbersAreTheWeights) {
+  for (const double level : {0.0, -1e9, 1e9}) {
+    const Tensor x = full({2, 16}, level).requires_grad_();
+    logsumexp(x, {1}).sum().backward();
+    EXPECT_TRUE(near(x.grad(), full({2, 16}, 1.0 / 16), tolerance(kFloat, 16))) << level;
+    const Tensor z = full({4}, level).requires_grad_();
+    logcumsumexp(z, 0)[3].backward();
+    EXPECT_TRUE(near(z.grad(), full({4}, 0.25), tolerance(kFloat, 4))) << level;
+  }
+}
+
 TEST(Max, DividesTheGradientAmongManyEqualValues) {
   constexpr int64_t n = 1 << 17;
   for (const bool of_norm : {false, true}) {

@@ -140,9 +140,16 @@ std::tuple<Tensor, Tensor> extreme_along(const Op<Name>& op, const Tensor& x, in
   const int64_t d = wrap_dim(dim, x.dim());
   TANDEM_CHECK(x.dim() == 0 || x.size(d) > 0, ShapeError, "dimension {} of {} has no elements; give at least one", d,
                checks::show(x));
-  if (x.dim() == 0)
-    return {extreme(op, x, largest ? kernels::Reduction::max : kernels::Reduction::min),
-            zeros({}, x.options().dtype(kLong))};
+  if (x.dim() == 0) {
+    std::vector<Tensor> out = op.apply_n(
+        [](const Tensor& x) {
+          return Result{{clone(x), zeros({}, x.options().dtype(kLong))}, {}, [](const Backward& b) -> Grads {
+                          return {b.grad()};
+                        }};
+        },
+        x);
+    return {out[0], out[1]};
+  }
   const ReducedShape shape = reduced_shape(x, {d}, keepdim);
   std::vector<Tensor> out = op.apply_n(
       [&](const Tensor& x) {
