@@ -4,6 +4,7 @@
 #include <istream>
 #include <iterator>
 #include <ostream>
+#include <sstream>
 #include <utility>
 
 #include "src/io/file_kind.h"
@@ -66,6 +67,16 @@ StateDict load_state(const std::string& path) {
     default:
       refuse_arrays(source);
   }
+}
+
+void detail::write_bytes(const std::function<void(std::ostream&)>& save,
+                         const std::function<size_t(const void* data, size_t bytes)>& write) {
+  std::ostringstream stream;
+  save(stream);
+  const std::string bytes = std::move(stream).str();
+  const size_t written = write(bytes.data(), bytes.size());
+  const OpScope op("save");
+  TANDEM_CHECK(written == bytes.size(), IoError, "the function wrote {} of {} bytes", written, bytes.size());
 }
 
 void save_state(const StateDict& state, std::ostream& stream) {

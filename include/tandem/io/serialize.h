@@ -4,7 +4,6 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -29,6 +28,11 @@ StateDict load_state(const std::string& path);
 /// stream fails.
 void save_state(const StateDict& state, std::ostream& stream);
 StateDict load_state(std::istream& stream);
+
+namespace detail {
+void write_bytes(const std::function<void(std::ostream&)>& save,
+                 const std::function<size_t(const void* data, size_t bytes)>& write);
+}
 
 /// A path or a stream.
 template <class T>
@@ -61,10 +65,7 @@ void save(const std::shared_ptr<T>& object, Out&& out) {
 /// Passes the bytes that a stream would get to a function, which returns how many it has written.
 template <class T>
 void save(const T& value, const std::function<size_t(const void* data, size_t bytes)>& write) {
-  std::ostringstream stream;
-  save(value, stream);
-  const std::string bytes = std::move(stream).str();
-  write(bytes.data(), bytes.size());
+  io::detail::write_bytes([&](std::ostream& stream) { save(value, stream); }, write);
 }
 
 /// Loads what save(), torch.save or libtorch's torch::save wrote; the contents tell the format. `from` is a path or a
