@@ -121,7 +121,9 @@ void Module::check_name(const std::string& name) const {
                       : buffers_.contains(name)  ? "a buffer"
                       : children_.contains(name) ? "a submodule"
                                                  : nullptr;
-  TANDEM_CHECK(!taken, StateError, "'{}' is already the name of {} of this module; choose another", name, taken);
+  TANDEM_CHECK(!taken, StateError,
+               "'{}' is already the name of {} of this module; choose another, or unregister the old one first", name,
+               taken);
 }
 
 namespace {

@@ -54,6 +54,13 @@ class Module : public std::enable_shared_from_this<Module> {
   /// `requires_grad` is false. An undefined tensor reserves the name (such as an absent bias). Throws StateError for an
   /// invalid or used name, AutogradError if the tensor is the result of an op, DTypeError if it cannot require
   /// gradients.
+  ///
+  /// The module keeps its own handle to the tensor. As in libtorch, assigning the member later, as in
+  /// `head->weight = embedding->weight`, changes what forward() uses, but neither parameters() nor files. To tie
+  /// weights or replace a parameter, also exchange the registered one:
+  ///
+  ///   head->unregister_parameter("weight");
+  ///   head->weight = head->register_parameter("weight", embedding->weight);
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
   /// Makes `tensor` a buffer, which is moved and saved with the module but not trained, and returns it.
   Tensor& register_buffer(std::string name, Tensor tensor);
