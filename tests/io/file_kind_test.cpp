@@ -88,10 +88,10 @@ TEST(FileKindErrors, EveryReaderNamesOtherFiles) {
 
 // ---- several files
 
-nn::Sequential new_model() { return nn::Sequential(nn::Linear(3, 2), nn::Linear(2, 2)); }
+nn::Sequential two_layers() { return nn::Sequential(nn::Linear(3, 2), nn::Linear(2, 2)); }
 
 TEST(Shards, LoadByIndexAndFolder) {
-  auto model = new_model(), other = new_model();
+  auto model = two_layers(), other = two_layers();
   const StateDict state = model->state_dict();
   for (const std::string kind : {"model.safetensors", "pytorch_model.bin"}) {
     const TemporaryFolder folder;
