@@ -74,7 +74,7 @@ Tensor values(uint64_t seed, DType dtype) {
   return tensor(v, dtype);
 }
 
-void expect_values(const Tensor& actual, const nlohmann::json& expected, double tolerance, const std::string& what) {
+void expect_golden(const Tensor& actual, const nlohmann::json& expected, double tolerance, const std::string& what) {
   const Tensor x = actual.detach().to(kDouble).to(kCPU).contiguous().view({-1});
   ASSERT_EQ(x.numel(), static_cast<int64_t>(expected.size())) << what;
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -98,7 +98,7 @@ void compare(const std::string& name, const nlohmann::json& golden, DType dtype,
     if (step != 0 && step != 2 && step != 5 && step != kSteps - 1) continue;
     const auto& expected = golden.at("params")[traced++];
     for (size_t k = 0; k < 4; ++k) {
-      expect_values(params[k], expected[k], tolerance,
+      expect_golden(params[k], expected[k], tolerance,
                     name + ", step " + std::to_string(step) + ", parameter " + std::to_string(k));
     }
   }
@@ -111,7 +111,7 @@ void compare(const std::string& name, const nlohmann::json& golden, DType dtype,
       key += '.';
       key += field;
       ASSERT_TRUE(state.contains(key)) << name << ' ' << key;
-      expect_values(state[key], expected, tolerance, name + ' ' + key);
+      expect_golden(state[key], expected, tolerance, name + ' ' + key);
       ++entries;
     }
   }
