@@ -12,7 +12,7 @@ namespace {
 
 TEST(Str, JoinsWhatTheArgumentsPrint) {
   EXPECT_EQ(str(), "");
-  EXPECT_EQ(str("x is ", zeros({2, 3}).sizes(), " of ", kFloat, ", ", 2.5), "x is [2, 3] of Float, 2.5");
+  EXPECT_EQ(str("x is ", zeros({2, 3}).sizes(), " of ", kFloat, ", ", 2.5), "x is [2, 3] of float, 2.5");
 }
 
 TEST(Assert, ThrowsTheMessage) {
