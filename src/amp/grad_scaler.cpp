@@ -143,7 +143,6 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
   const bool again = found_inf.defined();
   if (!again) widen_gradients(optimizer);
   const OptimizerGradients sorted = sort_gradients(optimizer, context(again), true);
-  if (again && sorted.scaled.empty()) return found_inf;
   size_t count = 0;
   for (const auto& group : sorted.scaled) count += group.grads.size();
   reserve(count);
@@ -155,7 +154,7 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
     note(grads);  // now, in case the next group fails
   }
   note_unscaled(optimizer);
-  agree(found_inf);
+  if (!again || !sorted.scaled.empty()) agree(found_inf);
   return found_inf;
 }
 

@@ -21,8 +21,9 @@ bool FirstOfItsPlace::operator()(const Tensor& g) {
 namespace {
 
 using autograd::GradientScale;
+using autograd::LossScale;
 using autograd::LossScalePtr;
-using Kind = autograd::LossScale::Kind;
+using Kind = LossScale::Kind;
 
 void check_gradient(size_t number, const Tensor& p, const Tensor& g, const GradientContext& context, bool writes) {
   TANDEM_CHECK(
@@ -38,6 +39,11 @@ void check_gradient(size_t number, const Tensor& p, const Tensor& g, const Gradi
                "loss; use one scaler per device type",
                number, to_string(p.sizes()), g.device().str(), context.device.str());
   checks::not_expanded("the gradient of parameter", g, number);
+}
+
+/// Whether two scales are the same number. Those of different iterations are read from the device.
+bool are_equal(const LossScale& a, const LossScale& b) {
+  return &a == &b || a.factor.item<float>() == b.factor.item<float>();
 }
 
 /// The scale to divide a gradient by; null: none.
@@ -60,7 +66,8 @@ LossScalePtr divisor_of(size_t number, const Tensor& p, const GradientContext& c
                "the gradient of parameter {} {} is of a loss that was not scaled; call scale(loss).backward(), or step "
                "the optimizer without the scaler",
                number, to_string(p.sizes()));
-  TANDEM_CHECK(!known.partly_assigned || (known.scale == context.current && !context.is_unscaled), StateError,
+  TANDEM_CHECK(!known.partly_assigned || (!context.is_unscaled && are_equal(*known.scale, *context.current)),
+               StateError,
                "the gradient of parameter {} {} is a sum of one that was assigned and one of a scaled loss, with an "
                "update() or unscale_() in between, so its scale is unknown; assign gradients after them",
                number, to_string(p.sizes()));
