@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 minutes=${1:-10}
 seed=${2:-$(date +%s)}
 presets=(release asan)
-finders=("RandomPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*" "OutOfMemory.Limited*")
+finders=("RandomPrograms.*" "RandomScalerPrograms.*" "AbsurdCalls.*" "HostileFiles.*" "OutOfMemory.Failing*"
+  "OutOfMemory.Limited*")
 python=.venv-torch/bin/python
 turns=$((${#presets[@]} * ${#finders[@]}))
 [[ ! -x $python ]] || turns=$((turns + 2)) # PyTorch gets two shares of the time

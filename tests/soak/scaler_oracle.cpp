@@ -1,0 +1,496 @@
+#include "soak/scaler_oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace tandem::testing {
+namespace {
+
+using Gradient = ScalerGradient;
+using Rule = ScalerRule;
+
+/// Bounds of rounding: relative, generous for f32 because the inverse of a scale is rounded too; and absolute, near 0.
+double relative_error(DType dtype) { return dtype == kFloat ? 0x1p-20 : dtype == kHalf ? 0x1p-9 : 0x1p-6; }
+double absolute_error(DType dtype) { return dtype == kHalf ? 0x1p-24 : 0x1p-133; }
+/// From here on numbers round to infinity.
+double overflow_limit(DType dtype) { return dtype == kHalf ? 65520.0 : 0x1p128; }
+
+/// Whether PyTorch's gradient is the true one.
+bool is_true_gradient(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
+  return a == b || std::abs(a - b) <= 1e-4 * (std::abs(a) + std::abs(b));
+}
+
+ScalerVerdict refusal(Rule rule, ScalerVerdict::Outcome outcome = ScalerVerdict::state_error) {
+  ScalerVerdict verdict{.outcome = outcome};
+  verdict.rules.add(rule);
+  return verdict;
+}
+
+}  // namespace
+
+const std::vector<ScalerRuleText>& scaler_rules() {
+  static const std::vector<ScalerRuleText> rules = {
+      {Rule::scaled, false, true, "a gradient of the current scale is divided by it"},
+      {Rule::earlier_scale, false, true, "a gradient of an earlier scale is divided by that"},
+      {Rule::other_scaler, false, true, "a gradient of another scaler is divided by that one's scale"},
+      {Rule::two_scales, false, true, "gradients of two scales add up"},
+      {Rule::late_backward, false, true, "a backward pass after an update uses the scale of its scale()"},
+      {Rule::clipped_scaled, false, true, "a scaled gradient that was clipped is divided"},
+      {Rule::changed_scaled, false, true, "a scaled gradient that the program changed is divided"},
+      {Rule::forgotten_scale, true, false, "a gradient whose scale() was forgotten"},
+      {Rule::plain_and_scaled, false, true, "a gradient without scale() and a scaled one add up"},
+      {Rule::mixed, true, false, "a sum of the two that one backward pass added in 16 bits"},
+      {Rule::unscaled, false, true, "a gradient of an earlier step is not divided again"},
+      {Rule::unscaled_and_scaled, false, true, "an unscaled gradient and a scaled one add up"},
+      {Rule::unscaled_and_plain, false, true, "an unscaled gradient and one without scale() add up"},
+      {Rule::zeroed, false, true, "a gradient of zeros"},
+      {Rule::replaced, false, true, "a gradient of the program is divided by the current scale"},
+      {Rule::replaced_and_scaled, true, true, "a sum of such a gradient and a scaled one"},
+      {Rule::replaced_and_plain, true, true, "a sum of such a gradient and one without scale()"},
+      {Rule::after_unscale, false, true, "after unscale_, step does not divide"},
+      {Rule::after_unscale_plain, false, true, "after unscale_, a gradient without scale() is not divided"},
+      {Rule::after_unscale_replaced, false, true, "after unscale_, a gradient of the program is not divided"},
+      {Rule::after_unscale_scaled, false, true, "after unscale_, a scaled gradient is divided"},
+      {Rule::overflow, false, true, "inf or NaN skips the step"},
+      {Rule::plain_step, false, true, "optimizer.step() of gradients that are not scaled"},
+      {Rule::plain_step_of_changed, false, true, "optimizer.step() of a scaled gradient that the program changed"},
+      {Rule::plain_step_of_scaled, true, false, "optimizer.step() of a scaled gradient"},
+      {Rule::plain_step_of_mixed, true, false, "optimizer.step() of such a sum"},
+      {Rule::before_scale, true, false, "a call before the first scale()"},
+      {Rule::step_twice, true, false, "step twice"},
+      {Rule::unscale_twice, true, false, "unscale_ twice"},
+      {Rule::unscale_after_step, true, false, "unscale_ after step"},
+      {Rule::update_without_flags, true, false, "update without a step or unscale_"},
+      {Rule::load_in_iteration, true, false, "load_state_dict in the middle of an iteration"},
+      {Rule::unscale_f16, true, false, "unscale_ of f16 gradients (DTypeError)"},
+  };
+  return rules;
+}
+
+bool ScalerOracle::Scaler::in_iteration() const {
+  return std::any_of(records.begin(), records.end(), [](const Record& r) { return r.checked; });
+}
+
+ScalerOracle::ScalerOracle(const ScalerProgram& program) : program_(&program), gradients_(program.params.size()) {
+  for (const ScalerProgram::Scaler& s : program.scalers) {
+    scalers_.push_back({.scale = static_cast<float>(s.scale),
+                        .growth = s.growth,
+                        .backoff = s.backoff,
+                        .interval = s.interval,
+                        .records = std::vector<Record>(program.optimizers.size())});
+  }
+}
+
+ScalerVerdict ScalerOracle::make(const ScalerInstruction& call) {
+  ScalerOracle after = *this;
+  const ScalerVerdict verdict = after.run(call);
+  if (verdict.outcome == ScalerVerdict::done) {
+    *this = std::move(after);
+  } else if (verdict.outcome != ScalerVerdict::not_stated) {
+    refused_legal_ |= legal_ && verdict.right_in_torch;
+    legal_ = false;
+  }
+  return verdict;
+}
+
+ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
+  Scaler& scaler = scalers_[call.scaler];
+  Gradient& gradient = gradients_[call.param];
+  ScalerVerdict verdict;
+  switch (call.call) {
+    case ScalerCall::scaled_backward:
+    case ScalerCall::scale: {
+      scaler.used = true;
+      const Kept scaled{call.slopes, call.scaler, scaler.scale, scaler.writes};
+      if (call.call == ScalerCall::scale) {
+        kept_.push_back(scaled);
+      } else {
+        backward(call.slopes, &scaled);
+      }
+      break;
+    }
+    case ScalerCall::backward: {
+      if (kept_.empty() || kept_[kept_index(call.kept)].freed) return {.outcome = ScalerVerdict::not_stated};
+      Kept& scaled = kept_[kept_index(call.kept)];
+      scaled.freed = !call.flag;
+      legal_ &= scaled.writes == scalers_[scaled.scaler].writes;  // PyTorch: the saved scale was changed in place
+      backward(scaled.slopes, &scaled);
+      break;
+    }
+    case ScalerCall::plain_backward:
+      backward(call.slopes, nullptr);
+      break;
+    case ScalerCall::half_scaled_backward:
+      half_scaled_backward(call);
+      break;
+    case ScalerCall::unscale:
+      return unscale_or_step(call, false);
+    case ScalerCall::step:
+      return unscale_or_step(call, true);
+    case ScalerCall::plain_step:
+      return plain_step(call.optimizer);
+    case ScalerCall::clip_norm:
+    case ScalerCall::clip_value:
+      clip(call, verdict);
+      break;
+    case ScalerCall::change:
+    case ScalerCall::undo_scale:
+      if (gradient.kind == Gradient::none || gradient.kind == Gradient::zero) return {.outcome = verdict.not_stated};
+      change(call.param, call.call == ScalerCall::change ? call.number : 1.0 / scaler.scale);
+      gradient.changed = true;
+      if (gradient.kind == Gradient::scaled) gradient.rules.add(Rule::changed_scaled);
+      break;
+    case ScalerCall::replace:
+      gradient = {.kind = Gradient::replaced,
+                  .value = call.number,
+                  .torch = call.number,
+                  .dtype = program_->grad_dtype(call.param)};
+      break;
+    case ScalerCall::drop:
+      gradient = {};
+      break;
+    case ScalerCall::zero_grad:
+      for (const size_t p : program_->optimizers[call.optimizer].params) {
+        Gradient& g = gradients_[p];
+        const bool stays = call.flag && g.kind != Gradient::none && g.dtype == program_->grad_dtype(p);
+        g = stays ? Gradient{.kind = Gradient::zero, .dtype = g.dtype, .unscaled_by = g.unscaled_by} : Gradient{};
+      }
+      break;
+    case ScalerCall::update:
+      if (!scaler.used) return refusal(Rule::before_scale);
+      if (!scaler.in_iteration()) return refusal(Rule::update_without_flags);
+      update(scaler);
+      break;
+    case ScalerCall::set_scale:
+      if (!scaler.used) return refusal(Rule::before_scale);
+      set_scale(scaler, call.number);
+      break;
+    case ScalerCall::load_state:
+      if (scaler.in_iteration()) return refusal(Rule::load_in_iteration);
+      set_scale(scaler, call.flag ? scaler.scale : call.number);
+      break;
+    case ScalerCall::set_interval:
+      scaler.interval = static_cast<int64_t>(call.number);
+      break;
+    case ScalerCall::set_factors:
+      scaler.growth = call.flag ? 4 : 2;
+      scaler.backoff = call.flag ? 0.25 : 0.5;
+      break;
+  }
+  return verdict;
+}
+
+void ScalerOracle::round(Gradient& g, double added) {
+  g.error += relative_error(g.dtype) * (std::abs(g.value) + std::abs(added)) + absolute_error(g.dtype) / g.unit;
+  const double stored = std::abs(g.value * g.unit), slack = g.error * g.unit;
+  if (std::isfinite(stored) && stored + slack >= overflow_limit(g.dtype)) {
+    unsure_ |= stored - slack < overflow_limit(g.dtype);
+    g.value = std::copysign(HUGE_VAL, g.value);
+    g.torch = std::copysign(HUGE_VAL, g.torch);
+  }
+}
+
+void ScalerOracle::backward(const std::array<double, 3>& slopes, const Kept* scaled) {
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    if (slopes[p] == 0) continue;
+    Gradient part{.kind = Gradient::plain, .value = slopes[p], .torch = slopes[p]};
+    if (scaled) {
+      part.kind = Gradient::scaled;
+      part.unit = scaled->unit;
+      part.torch *= scaled->unit;
+      part.scaler = scaled->scaler;
+      part.writes = scaled->writes;
+      if (scaled->writes != scalers_[scaled->scaler].writes) part.rules.add(Rule::late_backward);
+    }
+    add(p, part);
+  }
+}
+
+void ScalerOracle::half_scaled_backward(const ScalerInstruction& call) {
+  Scaler& scaler = scalers_[call.scaler];
+  scaler.used = true;
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    if (call.slopes[p] == 0) continue;
+    // The two losses meet in f32 if they are the same tensor, else in the gradient's dtype.
+    const bool adds_in_16_bits = !call.flag && program_->grad_dtype(p) != kFloat;
+    Gradient part{.kind = adds_in_16_bits ? Gradient::mixed : Gradient::scaled,
+                  .value = 2 * call.slopes[p],
+                  .unit = scaler.scale,
+                  .torch = call.slopes[p] * (1 + scaler.scale),
+                  .scaler = call.scaler,
+                  .writes = scaler.writes};
+    if (!adds_in_16_bits) part.rules.add(Rule::plain_and_scaled);
+    unsure_ |= 2 * part.unit >= overflow_limit(kFloat);  // the gradient of a loss that both share
+    add(p, part);
+  }
+}
+
+void ScalerOracle::add(size_t param, Gradient part) {
+  Gradient& g = gradients_[param];
+  part.dtype = program_->grad_dtype(param);
+  // What reaches a parameter of 16 bits has been rounded to them, also if a sum in f32 follows.
+  part.error += relative_error(program_->params[param]) * std::abs(part.value);
+  unsure_ |= program_->has_master(param) && std::abs(part.value * part.unit) >= overflow_limit(kHalf) &&
+             program_->params[param] == kHalf && std::isfinite(part.value);
+  round(part);
+  if (g.kind == Gradient::none) {
+    g = part;
+    return;
+  }
+  const Gradient before = g;
+  const auto were = [&](Gradient::Kind a, Gradient::Kind b) {
+    return (before.kind == a && part.kind == b) || (before.kind == b && part.kind == a);
+  };
+  const bool same = were(part.kind, part.kind) && g.scaler == part.scaler && g.writes == part.writes;
+  const bool is_sum_of_scales =
+      !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::plain) ||
+                were(Gradient::scaled, Gradient::unscaled));
+  if (is_sum_of_scales) {  // the quotient of the scales is not an f32 number
+    const double quotient = part.kind == Gradient::scaled ? part.unit / g.unit : g.unit;
+    unsure_ |= quotient >= 0x1p126 || quotient < 0x1p-126;
+  }
+  if (part.kind == Gradient::scaled) {
+    if (before.kind == Gradient::replaced) {
+      g.value /= part.unit;
+      g.error /= part.unit;
+      g.on_replaced = true;
+    }
+    g.unit = part.unit;
+    g.scaler = part.scaler;
+    g.writes = part.writes;
+    if (is_sum_of_scales) g.dtype = kFloat;
+    if (g.kind != Gradient::mixed) round(g);  // brought to the scale of the part
+  }
+  if (were(Gradient::scaled, Gradient::scaled) && before.unit != part.unit) g.rules.add(Rule::two_scales);
+  if (were(Gradient::scaled, Gradient::plain)) g.rules.add(Rule::plain_and_scaled);
+  if (were(Gradient::scaled, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_scaled);
+  if (were(Gradient::scaled, Gradient::replaced)) g.rules.add(Rule::replaced_and_scaled);
+  if (were(Gradient::plain, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_plain);
+  if (were(Gradient::plain, Gradient::replaced)) g.rules.add(Rule::replaced_and_plain);
+  g.rules.add(part.rules);
+  if (before.kind == Gradient::mixed || part.kind == Gradient::mixed) {
+    g.kind = Gradient::mixed;
+  } else if (before.kind == Gradient::zero || before.kind == Gradient::replaced || part.kind == Gradient::scaled) {
+    g.kind = part.kind;
+  }
+  if (is_sum_of_scales) g.dtype = kFloat;
+  if (g.dtype != before.dtype) g.unscaled_by = 0;  // a new tensor
+  g.is_vague |= g.on_replaced && is_sum_of_scales;
+  g.changed = false;
+  g.value += part.value;
+  g.error += part.error;
+  g.torch += part.torch;
+  if (g.kind != Gradient::mixed) round(g, part.value);
+}
+
+void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVerdict& verdict) {
+  Gradient& g = gradients_[param];
+  const Scaler& s = scalers_[scaler];
+  const auto refuse = [&](Rule rule) {
+    const bool others_right = verdict.outcome == ScalerVerdict::done || verdict.right_in_torch;
+    if (verdict.outcome == ScalerVerdict::done) verdict = {.outcome = ScalerVerdict::state_error};
+    verdict.rules.add(rule);
+    const double in_torch = is_ready ? g.torch / s.scale : g.torch;
+    const bool is_chance = g.kind == Gradient::mixed || g.value == 0 || !std::isfinite(g.value);
+    verdict.right_in_torch = others_right && !is_chance && is_true_gradient(g.value, in_torch);
+  };
+  const auto follow = [&](Rule rule) {
+    if (verdict.outcome != ScalerVerdict::done) return;
+    verdict.rules.add(rule);
+    verdict.rules.add(g.rules);
+  };
+  const bool is_divided = !is_ready || (g.unscaled_by >> scaler & 1) != 0;
+  switch (g.kind) {
+    case Gradient::none:
+      return;
+    case Gradient::mixed:
+      return refuse(Rule::mixed);
+    case Gradient::scaled:
+      if (g.is_vague) {
+        verdict.outcome = ScalerVerdict::not_stated;
+        return;
+      }
+      if (g.on_replaced && (is_divided || g.unit != static_cast<double>(s.scale))) {
+        return refuse(Rule::replaced_and_scaled);
+      }
+      if (is_divided) {
+        follow(Rule::after_unscale_scaled);
+      } else if (g.scaler != scaler) {
+        follow(Rule::other_scaler);
+      } else {
+        follow(g.unit == static_cast<double>(s.scale) ? Rule::scaled : Rule::earlier_scale);
+      }
+      break;
+    case Gradient::zero:
+      follow(Rule::zeroed);
+      break;
+    case Gradient::plain:
+    case Gradient::unscaled:
+    case Gradient::replaced: {
+      const bool is_own = g.kind == Gradient::replaced || g.changed;
+      if (is_divided) {
+        follow(g.kind == Gradient::plain      ? Rule::after_unscale_plain
+               : g.kind == Gradient::unscaled ? Rule::after_unscale
+                                              : Rule::after_unscale_replaced);
+      } else if (is_own) {
+        g.value /= s.scale;
+        g.error /= s.scale;
+        follow(Rule::replaced);
+      } else if (g.kind == Gradient::unscaled) {
+        follow(Rule::unscaled);
+      } else {
+        return refuse(g.rules.has(Rule::replaced_and_plain) ? Rule::replaced_and_plain : Rule::forgotten_scale);
+      }
+    }
+  }
+  if (is_ready) g.torch /= s.scale;
+  verdict.right_in_torch &= is_true_gradient(g.value, g.torch);
+  g = {.kind = Gradient::unscaled,
+       .value = g.value,
+       .torch = g.torch,
+       .error = g.error,
+       .dtype = g.dtype,
+       .unscaled_by = g.unscaled_by | uint64_t{1} << scaler};
+  round(g);
+}
+
+ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool steps) {
+  Scaler& scaler = scalers_[call.scaler];
+  Record& record = scaler.records[call.optimizer];
+  const ScalerProgram::Optimizer& optimizer = program_->optimizers[call.optimizer];
+  if (!scaler.used) return refusal(Rule::before_scale);
+  if (record.stage == Stage::stepped) return refusal(steps ? Rule::step_twice : Rule::unscale_after_step);
+  if (!steps && record.stage == Stage::unscaled) return refusal(Rule::unscale_twice);
+  const bool is_ready = record.stage == Stage::ready;
+  ScalerVerdict verdict;
+  bool overflow = false, late_overflow = false, any = false, has_f16 = false;
+  std::set<std::pair<size_t, uint64_t>> scales;
+  for (const size_t p : optimizer.params) {
+    Gradient& g = gradients_[p];
+    const bool is_scaled = g.kind == Gradient::scaled;
+    if (is_scaled) scales.emplace(g.scaler, g.writes);
+    if (g.kind == Gradient::zero || g.kind == Gradient::replaced) scales.emplace(call.scaler, scaler.writes);
+    if (g.kind == Gradient::unscaled) scales.insert({{0, ~0U}, {1, ~0U}});
+    has_f16 |= g.kind != Gradient::none && g.dtype == kHalf;
+    unscale(p, call.scaler, is_ready, verdict);
+    if (g.kind == Gradient::none) continue;
+    any = true;
+    overflow |= !std::isfinite(g.value);
+    late_overflow |= is_scaled && !std::isfinite(g.value);
+  }
+  if (verdict.outcome == ScalerVerdict::not_stated) return verdict;
+  if (has_f16) {
+    const bool is_refused = !steps || optimizer.kind != ScalerProgram::Kind::fused;
+    // Which of two errors is thrown is not stated, nor whether a fused step divides by two scales.
+    if (!is_ready || (is_refused ? verdict.outcome != ScalerVerdict::done : scales.size() > 1)) {
+      return {.outcome = ScalerVerdict::not_stated};
+    }
+    if (is_refused) return refusal(Rule::unscale_f16, ScalerVerdict::dtype_error);
+  }
+  if (verdict.outcome != ScalerVerdict::done) return verdict;
+  legal_ &= any;  // PyTorch: no inf checks were recorded
+  record.checked = true;
+  record.overflow |= is_ready ? overflow : late_overflow;
+  if (overflow && !record.overflow) return {.outcome = ScalerVerdict::not_stated};  // replaced after the check
+  record.stage = steps ? Stage::stepped : Stage::unscaled;
+  verdict.skipped = steps && record.overflow;
+  if (verdict.skipped) verdict.rules.add(Rule::overflow);
+  for (const size_t p : optimizer.params) {
+    const Gradient& g = gradients_[p];
+    if (g.kind == Gradient::none) continue;
+    legal_ &= is_true_gradient(g.value, g.torch);
+    if (steps && !verdict.skipped) verdict.steps[p] = {-optimizer.lr * g.value, optimizer.lr * g.error};
+  }
+  return verdict;
+}
+
+ScalerVerdict ScalerOracle::plain_step(size_t o) {
+  const ScalerProgram::Optimizer& optimizer = program_->optimizers[o];
+  ScalerVerdict verdict;
+  for (const size_t p : optimizer.params) {
+    Gradient& g = gradients_[p];
+    if (g.kind == Gradient::none) continue;
+    const bool is_refused = g.kind == Gradient::mixed || (g.kind == Gradient::scaled && !g.changed);
+    if (is_refused && optimizer.kind == ScalerProgram::Kind::own) return {.outcome = ScalerVerdict::not_stated};
+    if (is_refused) {
+      if (verdict.outcome == ScalerVerdict::done) verdict = {.outcome = ScalerVerdict::state_error};
+      verdict.rules.add(g.kind == Gradient::mixed ? Rule::plain_step_of_mixed : Rule::plain_step_of_scaled);
+    }
+    if (is_refused || verdict.outcome != ScalerVerdict::done) continue;
+    const double stored = g.value * g.unit;
+    if (!std::isfinite(stored)) return {.outcome = ScalerVerdict::not_stated};  // would end the comparison
+    verdict.rules.add(g.kind == Gradient::scaled ? Rule::plain_step_of_changed : Rule::plain_step);
+    verdict.steps[p] = {-optimizer.lr * stored, optimizer.lr * g.error * g.unit};
+    legal_ &= is_true_gradient(stored, g.torch);
+  }
+  return verdict;
+}
+
+void ScalerOracle::clip(const ScalerInstruction& call, ScalerVerdict& verdict) {
+  double squares = 0, torch_squares = 0, errors = 0;
+  for (const size_t p : program_->optimizers[call.optimizer].params) {
+    const Gradient& g = gradients_[p];
+    if (g.kind == Gradient::none) continue;
+    if (g.kind == Gradient::mixed) verdict.outcome = ScalerVerdict::not_stated;  // its values are not known
+    squares += std::pow(g.value * g.unit, 2);
+    errors += std::abs(g.value * g.unit) * g.error * g.unit;
+    torch_squares += std::pow(g.torch, 2);
+  }
+  const auto factor = [&](double squares_of_all) {
+    return std::min(1.0, call.number / (std::sqrt(squares_of_all) + 1e-6));
+  };
+  for (const size_t p : program_->optimizers[call.optimizer].params) {
+    Gradient& g = gradients_[p];
+    if (g.kind == Gradient::none) continue;
+    if (g.kind == Gradient::scaled) g.rules.add(Rule::clipped_scaled);
+    if (call.call == ScalerCall::clip_norm) {
+      if (std::isnan(squares)) g.value = std::nan("");
+      g.torch *= factor(torch_squares);
+      g.value *= factor(squares);
+      if (squares > 0) g.error += std::abs(g.value) * errors / squares;
+      if (!std::isfinite(squares)) g.error = 0;  // all gradients are now 0 or NaN
+    } else {
+      const double bound = call.number / g.unit;
+      g.value = std::clamp(g.value, -bound, bound);
+      g.torch = std::clamp(g.torch, -call.number, call.number);
+    }
+    round(g);
+  }
+}
+
+void ScalerOracle::change(size_t param, double factor) {
+  Gradient& g = gradients_[param];
+  g.value *= factor;
+  g.error *= std::abs(factor);
+  g.torch *= factor;
+  if (g.kind != Gradient::mixed) round(g);
+}
+
+void ScalerOracle::set_scale(Scaler& scaler, double value) {
+  scaler.scale = static_cast<float>(value);
+  ++scaler.writes;
+  unsure_ |= scaler.scale == 1;  // a scaled gradient cannot be told from others
+  scaler.records.assign(scaler.records.size(), {});
+  for (Gradient& g : gradients_) g.unscaled_by &= ~(uint64_t{1} << (&scaler - scalers_.data()));
+}
+
+void ScalerOracle::update(Scaler& scaler) {
+  const bool overflow =
+      std::any_of(scaler.records.begin(), scaler.records.end(), [](const Record& r) { return r.overflow; });
+  float scale = scaler.scale;
+  if (overflow) {
+    const auto lower = static_cast<float>(scale * scaler.backoff);
+    if (std::isnormal(lower)) scale = lower;
+    scaler.tracker = 0;
+  } else if (++scaler.tracker >= scaler.interval) {
+    const auto higher = static_cast<float>(scale * scaler.growth);
+    if (std::isfinite(higher)) scale = higher;
+    scaler.tracker = 0;
+  }
+  set_scale(scaler, scale);
+}
+
+}  // namespace tandem::testing
