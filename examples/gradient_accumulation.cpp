@@ -23,7 +23,7 @@ double train(bool use_amp, int64_t steps) {
       // The loss of a step is the mean over all of its batches.
       loss = cross_entropy(net.forward(batch.inputs), batch.targets) / kAccumulate;
     }
-    // Accumulates scaled gradients. The scale must not change before the step, so do not call update() in between.
+    // Accumulates scaled gradients. update() comes after the step, which finds out whether the scale must change.
     scaler.scale(loss).backward();
 
     if ((i + 1) % kAccumulate == 0) {
