@@ -3,7 +3,7 @@
 #include "tandem/amp/grad_scaler.h"
 
 #include <algorithm>
-#include <map>
+#include <mutex>
 
 #include "src/amp/modes/for_each_parameter.h"
 #include "src/amp/optimizer_gradients.h"
@@ -63,6 +63,8 @@ std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) {
 }
 
 autograd::LossScalePtr GradScaler::current() {
+  static std::mutex mutex;  // several threads may scale losses of one model
+  const std::lock_guard lock(mutex);
   const uint64_t capture = current_capture_id();
   if (current_ && current_capture_ == capture) return current_;
   // Memory that the graph of a capture writes is not used again by other iterations, nor the reverse.
@@ -141,6 +143,11 @@ void GradScaler::agree(const Tensor& found_inf) const {
 Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_inf) {
   NoGradGuard no_grad;
   const bool again = found_inf.defined();
+  if (again && !has_scaled(optimizer)) {  // the usual case
+    note_unscaled(optimizer);
+    agree(found_inf);
+    return found_inf;
+  }
   if (!again) widen_gradients(optimizer);
   const OptimizerGradients sorted = sort_gradients(optimizer, context(again), true);
   size_t count = 0;
@@ -154,7 +161,7 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
     note(grads);  // now, in case the next group fails
   }
   note_unscaled(optimizer);
-  if (!again || !sorted.scaled.empty()) agree(found_inf);
+  agree(found_inf);
   return found_inf;
 }
 
@@ -191,8 +198,10 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   for (const Tensor& g : grads) {
     if (is_first(g)) once.push_back(g);
   }
+  reserve(once.size());
   if (!once.empty()) backend(scale_).unscale(once, current()->inverse, found_inf);
   for (const Tensor& g : once) g.impl().storage->bump_version();
+  note(once);
   agree(found_inf);
   other_found_infs_.push_back(found_inf);
   return found_inf;

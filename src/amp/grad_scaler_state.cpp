@@ -101,6 +101,7 @@ void GradScaler::update(double new_scale) {
   check_scale("new_scale", new_scale);
   check_limits("new_scale", new_scale, options_);
   scale_.fill_(new_scale);
+  is_scale_set_ = true;
   start_iteration();
 }
 
@@ -120,6 +121,7 @@ void GradScaler::update(const Tensor& new_scale) {
   if (on_cpu) return update(new_scale.item<double>());  // reading a device tensor would synchronise
   NoGradGuard no_grad;
   scale_.copy_(new_scale.reshape({}));
+  is_scale_set_ = true;
   start_iteration();
 }
 
@@ -188,6 +190,7 @@ StateCommit GradScaler::prepare_load_state_dict(const ScalerState& state) {
                 skips = counter_of(state, "consecutive_skips", 0);
   return [=, this] {
     options_.init_scale(scale);
+    is_scale_set_ = false;
     set_rule(growth, backoff, interval);
     init_growth_tracker_ = tracker;
     init_hysteresis_tracker_ = hysteresis;

@@ -25,15 +25,11 @@ using autograd::LossScale;
 using autograd::LossScalePtr;
 using Kind = LossScale::Kind;
 
-void check_gradient(size_t number, const Tensor& p, const Tensor& g, const GradientContext& context, bool writes) {
+void check_gradient(size_t number, const Tensor& p, const Tensor& g, const GradientContext& context) {
   TANDEM_CHECK(
       is_differentiable(g.dtype()), DTypeError,
       "the gradient of parameter {} {} is {}; gradients must be floating and not float8: drop it with zero_grad()",
       number, to_string(p.sizes()), name(g.dtype()));
-  TANDEM_CHECK(!writes || g.dtype() != kHalf, DTypeError,
-               "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
-               "and let autocast cast them",
-               number, to_string(p.sizes()));
   TANDEM_CHECK(g.device().type() == context.device.type(), DeviceError,
                "the gradient of parameter {} {} is on {}, but the scaler's state is on {}, the device of its first "
                "loss; use one scaler per device type",
@@ -43,16 +39,17 @@ void check_gradient(size_t number, const Tensor& p, const Tensor& g, const Gradi
 
 /// Whether two scales are the same number. Those of different iterations are read from the device.
 bool are_equal(const LossScale& a, const LossScale& b) {
-  return &a == &b || a.factor.item<float>() == b.factor.item<float>();
+  return autograd::same_scale(&a, &b) || a.factor.item<float>() == b.factor.item<float>();
 }
 
 /// The scale to divide a gradient by; null: none.
 LossScalePtr divisor_of(size_t number, const Tensor& p, const GradientContext& context) {
   const GradientScale known = autograd::gradient_scale(p);
   const bool scaled = known.is(Kind::scaled);
-  TANDEM_CHECK(!known.is(Kind::mixed), StateError,
-               "the gradient of parameter {} {} is a sum of gradients with different scales, added in 16 bits; call "
-               "zero_grad(), and scale all losses of an iteration by one scaler",
+  TANDEM_CHECK(!known.is(Kind::mixed) || known.is_written(), StateError,
+               "the gradient of parameter {} {} is a sum of gradients with different scales: of a loss that was scaled "
+               "and one that was not, or added in 16 bits; call zero_grad(), and scale all losses of an iteration by "
+               "one scaler",
                number, to_string(p.sizes()));
   const auto place = context.places.find(place_of(p.grad()));
   const bool divided = place != context.places.end() && !(scaled && known.version > place->second);
@@ -63,8 +60,8 @@ LossScalePtr divisor_of(size_t number, const Tensor& p, const GradientContext& c
   if (!known.scale || written || known.is(Kind::zero) || one) return context.current;
   if (known.is(Kind::unscaled)) return nullptr;
   TANDEM_CHECK(scaled, StateError,
-               "the gradient of parameter {} {} is of a loss that was not scaled; call scale(loss).backward(), or step "
-               "the optimizer without the scaler",
+               "the gradient of parameter {} {} is of a loss that was not scaled; call scale(loss).backward(), pass "
+               "scaled gradients as y.backward(gradient), or step the optimizer without the scaler",
                number, to_string(p.sizes()));
   TANDEM_CHECK(!known.partly_assigned || (!context.is_unscaled && are_equal(*known.scale, *context.current)),
                StateError,
@@ -84,8 +81,12 @@ OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const Gradi
     const Tensor& g = p.grad();
     ++number;
     if (!g.defined()) return;
-    check_gradient(number - 1, p, g, context, writes);
+    check_gradient(number - 1, p, g, context);
     const LossScalePtr scale = divisor_of(number - 1, p, context);
+    TANDEM_CHECK(!writes || !scale || g.dtype() != kHalf, DTypeError,
+                 "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
+                 "and let autocast cast them",
+                 number - 1, to_string(p.sizes()));
     if (!is_first(g)) return;
     if (!scale) {
       sorted.unscaled.push_back(g);
@@ -97,6 +98,15 @@ OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const Gradi
     group->grads.push_back(g);
   });
   return sorted;
+}
+
+bool has_scaled(const optim::Optimizer& optimizer) {
+  bool has = false;
+  for_each_parameter(optimizer, [&](const Tensor& p) {
+    const GradientScale known = autograd::gradient_scale(p);
+    has |= known.is(Kind::scaled) || known.is(Kind::mixed);
+  });
+  return has;
 }
 
 void note_unscaled(const optim::Optimizer& optimizer) {

@@ -35,7 +35,7 @@ struct OptimizerGradients {
   std::vector<Tensor> unscaled;  ///< those that must not be divided
 };
 
-/// What a scaler knows of gradients.
+/// State of a scaler by which gradients are sorted.
 struct GradientContext {
   Device device;                             ///< of the scaler's state
   autograd::LossScalePtr current;            ///< the scale of gradients that the program has assigned
@@ -48,6 +48,9 @@ struct GradientContext {
 /// Throws DTypeError, DeviceError or ShapeError for gradients that cannot be unscaled, and StateError for those whose
 /// scale is not known: of a loss that was not scaled, or a sum of different scales.
 OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes);
+
+/// Whether a gradient is scaled, or a sum that cannot be unscaled.
+bool has_scaled(const optim::Optimizer& optimizer);
 
 /// Notes that the optimizer's gradients are unscaled.
 void note_unscaled(const optim::Optimizer& optimizer);

@@ -22,6 +22,14 @@ bool is_f32_of(OutputMeta gradient, const Tensor& leaf) {
   return gradient.fits(leaf);
 }
 
+/// The program has written the gradient, to which one of scale `added` is about to be added.
+void forget_what_writes_change(GradientScale& written, const LossScale* added) {
+  using Kind = LossScale::Kind;
+  if (written.is(Kind::zero) || written.is(Kind::mixed) || written.is(Kind::plain)) written.scale.reset();
+  // It may have been unscaled by hand. Only a plain step is right then.
+  if (written.is(Kind::scaled) && added == LossScale::plain().get()) written.scale = LossScale::plain();
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", {}), variable_(variable) {
@@ -52,9 +60,7 @@ void AccumulateGrad::run_post_accumulate_hooks() const {
   if (!written.scale || !variable_.grad().defined()) return;
   // A gradient that a hook has written or replaced has the scale of the one that it was given.
   const GradientScale now = gradient_scale(variable_);
-  if (!now.scale || (now.scale == written.scale && !now.is_unchanged)) {
-    note_gradient_scale(variable_, written.scale, written.partly_assigned);
-  }
+  if (!now.scale || (now.scale == written.scale && !now.is_unchanged)) note_written_gradient(variable_, written);
 }
 
 void AccumulateGrad::accumulate(Tensor& g) {
@@ -76,26 +82,23 @@ void AccumulateGrad::accumulate(Tensor& g) {
       ".grad of a leaf {} was set to {}; set a tensor with the leaf's sizes, dtype and device, or an undefined tensor",
       OutputMeta(variable_).str(), OutputMeta(grad).str());
   GradientScale before = gradient_scale(variable_);
-  if (before.is(LossScale::Kind::zero) && !before.is_unchanged && !before.is_shared) before.scale.reset();
+  if (before.is_written()) forget_what_writes_change(before, scale);
   const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
   // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
   const bool rescales = sum.a_factor.defined() || sum.b_factor.defined();
   const DType wide = promote_types(promote_types(grad.dtype(), g.dtype()), rescales ? kFloat : g.dtype());
-  if (grad.dtype() != wide) grad = grad.to(wide);
+  Tensor total = grad.dtype() == wide ? grad : grad.to(wide);
   if (g.dtype() != wide) g = g.to(wide);
   if (sum.b_factor.defined()) g = detail::times(g, sum.b_factor);
-  const bool in_place = !GradMode::is_enabled() && !is_expanded(grad.sizes(), grad.strides());
-  if (sum.a_factor.defined()) {
-    const Tensor rescaled = detail::times(grad, sum.a_factor);
-    if (in_place) backend(grad).copy(grad, rescaled);  // it may be a view, such as of a bucket
-    if (!in_place) grad = rescaled;
-  }
-  if (in_place) {
-    backend(grad).binary(grad, kernels::Binary::add, grad, g, 1.0);
-    grad.impl().storage->bump_version();
+  if (GradMode::is_enabled() || is_expanded(total.sizes(), total.strides())) {
+    if (sum.a_factor.defined()) total = detail::times(total, sum.a_factor);
+    total = total.add(g);
   } else {
-    grad = grad.add(g);
+    if (sum.a_factor.defined()) detail::multiply(total, total, sum.a_factor);
+    backend(total).binary(total, kernels::Binary::add, total, g, 1.0);
+    total.impl().storage->bump_version();
   }
+  grad = std::move(total);
   note_gradient_scale(variable_, shared(sum.scale), before.partly_assigned || sum.partly_assigned);
 }
 

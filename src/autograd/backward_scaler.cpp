@@ -38,13 +38,19 @@ const BackwardScaler::Factors*& detail::pass_factors() {
   return factors;
 }
 
-Tensor detail::times(const Tensor& gradient, const Tensor& factor) {
+void detail::multiply(const Tensor& product, const Tensor& gradient, const Tensor& factor) {
   const Tensor one = factor.device() == gradient.device() ? factor : factor.to(gradient.device(), true);
-  if (GradMode::is_enabled()) return gradient.mul(one);
-  const Tensor product = empty_like(gradient);
   const IntArrayRef sizes = gradient.sizes();
   backend(gradient).binary(product, kernels::Binary::mul, gradient, make_view(one, sizes, Dims(sizes.size(), 0), 0),
                            1.0);
+}
+
+Tensor detail::times(const Tensor& gradient, const Tensor& factor) {
+  if (GradMode::is_enabled()) {
+    return gradient.mul(factor.device() == gradient.device() ? factor : factor.to(gradient.device(), true));
+  }
+  const Tensor product = empty_like(gradient);
+  multiply(product, gradient, factor);
   return product;
 }
 

@@ -256,6 +256,8 @@ class NestedPass {
   NestedPass(const NestedPass&) = delete;
   NestedPass& operator=(const NestedPass&) = delete;
 
+  /// Whether the calling thread runs a pass in another one.
+  static bool is_nested() { return depth() > 1; }
   /// The outermost pass of the calling thread, or null.
   static NestedPass*& outermost() {
     static thread_local NestedPass* pass = nullptr;
@@ -298,7 +300,8 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
                    "`gradient`, or reduce it with sum() or mean() first",
                    i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
-      scale = LossScale::plain().get();
+      // The loss of a pass that a hook or a backward function runs may be computed from the gradients that it got.
+      scale = NestedPass::is_nested() ? nullptr : LossScale::plain().get();
     } else {
       TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
                    "the gradient is {}, but tensor {} is {}; it must have the tensor's sizes", to_string(g.sizes()), i,
@@ -380,7 +383,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
     TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
                  "the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor", i,
                  to_string(inputs[i].sizes()));
-    // That of a 16-bit leaf with a master has arrived in f32.
+    // Gradients of 16-bit leaves with masters are f32 here.
     if (results[i].defined() && results[i].dtype() != inputs[i].dtype()) results[i] = results[i].to(inputs[i].dtype());
   }
   return results;

@@ -37,7 +37,8 @@ GradientScale gradient_scale(const Tensor& leaf) {
   const AutogradMeta* m = meta_or_null(leaf);
   if (!m || !m->grad.defined() || m->scaled_grad.lock() != m->grad.impl_ptr()) return {};
   return {.scale = m->loss_scale,
-          .is_unchanged = m->scaled_grad_version == m->grad._version(),
+          // Writes through a pointer are not seen.
+          .is_unchanged = m->scaled_grad_version == m->grad._version() && !m->grad.impl().storage->pointer_escaped(),
           .partly_assigned = m->partly_assigned,
           .version = m->scaled_grad_version,
           .is_shared = m->grad.impl().storage.use_count() > 1};
@@ -50,7 +51,7 @@ void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_ass
   m.scaled_grad_version = m.grad._version();
   m.partly_assigned = partly_assigned;
   GraphCapture* const capture = leaf.is_cuda() ? current_capture() : nullptr;
-  if (!capture) return;
+  if (!capture || !m.loss_scale || m.loss_scale->kind == Kind::plain) return;
   // A replay writes the gradient again.
   capture->after_replay(
       [weak = std::weak_ptr(leaf.impl_ptr()), noted = m.scaled_grad, scale = m.loss_scale, partly_assigned] {
@@ -67,16 +68,26 @@ void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
   if (!factor.defined()) return;
   Tensor& grad = meta(leaf).grad;
   if (is_reduced_floating_point(grad.dtype())) grad = grad.to(kFloat);
-  backend(grad).copy(grad, detail::times(grad, factor));
+  detail::multiply(grad, grad, factor);
   grad.impl().storage->bump_version();
   note_gradient_scale(leaf, scale, known.partly_assigned);
+}
+
+void note_written_gradient(const Tensor& leaf, const GradientScale& before) {
+  note_gradient_scale(leaf, before.scale, before.partly_assigned);
+  --meta(leaf).scaled_grad_version;
 }
 
 void replace_gradient(const Tensor& leaf, Tensor gradient) {
   const GradientScale kept = gradient_scale(leaf);
   Tensor& grad = meta(leaf).grad;
   grad = std::move(gradient);
-  if (kept.scale && kept.is_unchanged && grad.defined()) note_gradient_scale(leaf, kept.scale, kept.partly_assigned);
+  if (!kept.scale || !grad.defined()) return;
+  if (kept.is_unchanged) {
+    note_gradient_scale(leaf, kept.scale, kept.partly_assigned);
+  } else {
+    note_written_gradient(leaf, kept);
+  }
 }
 
 KeepGradientScales::KeepGradientScales(const std::vector<Tensor>& leaves) {
@@ -92,17 +103,23 @@ KeepGradientScales::~KeepGradientScales() {
   }
 }
 
+bool same_scale(const LossScale* a, const LossScale* b) {
+  return a == b || (a && b && a->factor.defined() && b->factor.defined() && a->factor.is_same(b->factor));
+}
+
 ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b) {
   const auto is = [](const LossScale* s, Kind kind) { return s && s->kind == kind; };
-  if (a == b || is(a, Kind::mixed) || is(b, Kind::zero)) return {a, {}, {}, false};
+  if (same_scale(a, b) || is(a, Kind::mixed) || is(b, Kind::zero)) return {a, {}, {}, false};
   if (is(b, Kind::mixed) || is(a, Kind::zero)) return {b, {}, {}, false};
   const bool a_scaled = is(a, Kind::scaled), b_scaled = is(b, Kind::scaled);
-  // The scale of an assigned gradient is unknown: that of the other one, if that is legal at all.
+  // An assigned gradient has no known scale. The sum gets the other's; `partly_assigned` marks it.
   if (!a) return {b, {}, {}, b_scaled};
   if (!b) return {a, {}, {}, a_scaled};
   if (a_scaled && b_scaled) return {b, detail::times(b->factor, a->inverse), {}, false};
-  if (a_scaled) return {a, {}, a->factor, false};
-  if (b_scaled) return {b, b->factor, {}, false};
+  if (a_scaled && is(b, Kind::unscaled)) return {a, {}, a->factor, false};
+  if (b_scaled && is(a, Kind::unscaled)) return {b, b->factor, {}, false};
+  // A loss that was not scaled may have been computed from scaled gradients, or multiplied by the scale by hand.
+  if (a_scaled || b_scaled) return {LossScale::mixed().get(), {}, {}, false};
   return {LossScale::unscaled().get(), {}, {}, false};
 }
 

@@ -9,9 +9,10 @@ namespace tandem::autograd {
 void zero_grad(const Tensor& x, bool set_to_none) {
   if (!x.defined() || !x.grad().defined()) return;
   Tensor& grad = x.mutable_grad();
-  // A gradient that was widened, but need not be.
-  if (set_to_none || grad.dtype() != grad_dtype(x)) {
+  // A gradient of another dtype was widened, but need not be again.
+  if (set_to_none || (grad.dtype() != grad_dtype(x) && grad.dtype() != x.dtype())) {
     grad = Tensor();
+    meta(x).loss_scale.reset();  // its memory can be used again
   } else {
     const NoGradGuard no_grad;
     grad = grad.detach();  // drops the history of a gradient from create_graph

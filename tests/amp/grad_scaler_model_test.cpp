@@ -109,7 +109,7 @@ struct Model {
   /// Whether a part of the gradient may have another scale than the rest.
   bool is_unknown(const Optimizer& o) const {
     return o.has_grad && o.kind == Optimizer::multiplied && o.partly_assigned &&
-           (o.period != period || o.stage == Optimizer::unscaled);
+           (o.at != scale || o.stage == Optimizer::unscaled);
   }
   void divide(Optimizer& o) {
     o.checked = true;

@@ -6,6 +6,7 @@
 #include "support/compare.h"
 #include "support/throws.h"
 #include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/accumulate_grad.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/loss_scale.h"
@@ -125,15 +126,25 @@ TEST_F(GradientScale, ForgottenScaleThrows) {
   EXPECT_EQ(value(a), 15);
 }
 
-TEST_F(GradientScale, ForgottenScaleOfOneLossIsRight) {
+TEST_F(GradientScale, ForgottenScaleOfOneLossThrows) {
   backward(a, 2);
   loss(a, 3).backward();
   loss(b, 3).backward();
   backward(b, 2);
+  const Tensor c = full({2}, 16.0).requires_grad_();
+  optim::SGD oc({c}, optim::SGDOptions(1.0));
+  (scaler.scale(loss(c, 2)) + loss(c, 3)).backward();  // in one pass
+  for (optim::SGD* optimizer : {&oa, &ob, &oc}) {
+    EXPECT_THROWS(scaler.step(*optimizer), StateError, "different scales", "one that was not", "zero_grad()");
+    EXPECT_THROWS(optimizer->step(), StateError, "multiplied by");
+    optimizer->zero_grad();
+  }
+  backward(a, 2);
+  loss(a, 3).backward();
+  a.grad().zero_();
+  backward(a, 2);
   scaler.step(oa);
-  scaler.step(ob);
-  EXPECT_EQ(value(a), 11);
-  EXPECT_EQ(value(b), 11);
+  EXPECT_EQ(value(a), 14) << "zeros are no sum";
 }
 
 TEST_F(GradientScale, PlainStepOnScaledGradientsThrows) {
@@ -166,6 +177,41 @@ TEST_F(GradientScale, PlainStepOnGradientsUnscaledByHandIsAccepted) {
   a.grad().mul_(0.25);
   oa.step();
   EXPECT_EQ(value(a), 15);
+}
+
+TEST_F(GradientScale, PlainStepIsAcceptedAfterWritesThatMayHaveUnscaled) {
+  const double inverse = 1 / scaler.get_scale();
+  backward(a);
+  a.grad().data().mul_(inverse);
+  oa.step();
+  EXPECT_EQ(value(a), 15) << "through data()";
+  oa.zero_grad();
+  backward(a);
+  float* values = a.grad().data_ptr<float>();
+  values[0] *= static_cast<float>(inverse);
+  values[1] *= static_cast<float>(inverse);
+  oa.step();
+  EXPECT_EQ(value(a), 14) << "through a pointer";
+  oa.zero_grad();
+  const unsigned hook =
+      autograd::register_post_accumulate_grad_hook(a, [&](const Tensor& p) { p.grad().mul_(inverse); });
+  backward(a);
+  oa.step();
+  EXPECT_EQ(value(a), 13) << "by a hook";
+  autograd::remove_post_accumulate_grad_hook(a, hook);
+  oa.zero_grad();
+  backward(a);
+  a.grad().mul_(inverse);
+  loss(a, 2).backward();
+  oa.step();
+  EXPECT_EQ(value(a), 10) << "before the gradient of another loss";
+}
+
+TEST_F(GradientScale, UnscalingAGradientAsATensorIsKnown) {
+  backward(a, 2);
+  scaler.unscale_(std::vector<Tensor>{a.grad()});
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 14);
 }
 
 TEST_F(GradientScale, ClippingKeepsTheScale) {
@@ -266,7 +312,7 @@ TEST_F(GradientScale, SixteenBitGradientsOfDifferentScalesBecomeF32) {
 TEST_F(GradientScale, SixteenBitActivationsOfDifferentScalesThrow) {
   const Tensor low = a.to(kBFloat16);
   (scaler.scale(low.sum()) + other.scale(low.sum())).backward();
-  EXPECT_THROWS(scaler.step(oa), StateError, "different scales, added in 16 bits", "zero_grad()");
+  EXPECT_THROWS(scaler.step(oa), StateError, "different scales", "added in 16 bits", "zero_grad()");
   EXPECT_THROWS(oa.step(), StateError, "multiplied by");
 }
 
@@ -286,6 +332,43 @@ TEST_F(GradientScale, NestedPassesPassTheScaleOn) {
   change_scale();
   scaler.step(oa);
   EXPECT_EQ(value(a), 10);
+}
+
+TEST_F(GradientScale, LossesOfNestedPassesMayUseTheGradientsThatTheyGet) {
+  const Tensor x = full({2}, 1.0).requires_grad_();
+  x.register_hook([&](const Tensor& g) {
+    const AutoGradMode recording(true);
+    (loss(a, 2) * g[0].detach()).backward();
+    return g;
+  });
+  scaler.scale(loss(x, 3)).backward();
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 10);
+}
+
+TEST_F(GradientScale, LossesMadeOfScaledGradientsThrow) {
+  const Tensor hidden = a * 2, detached = hidden.detach().requires_grad_();
+  scaler.scale(loss(detached, 3)).backward();
+  (hidden * detached.grad()).sum().backward({}, true);
+  EXPECT_THROWS(scaler.step(oa), StateError, "a loss that was not scaled", "y.backward(gradient)");
+  oa.zero_grad();
+  hidden.backward(detached.grad());
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 10);
+}
+
+TEST_F(GradientScale, ScaleOfOneMayBeSet) {
+  GradScaler one(GradScalerOptions().init_scale(1).static_scale(true));
+  loss(a).backward();
+  one.scale(loss(a)).backward();
+  one.step(oa);
+  EXPECT_EQ(value(a), 14) << "1 is the scale of losses that were not scaled";
+  one.update(8.0);
+  oa.zero_grad();
+  one.scale(loss(a)).backward();
+  EXPECT_THROWS(oa.step(), StateError, "multiplied by");
+  one.step(oa);
+  EXPECT_EQ(value(a), 13);
 }
 
 TEST_F(GradientScale, GradientsOfSeveralScalesInOneOptimizer) {

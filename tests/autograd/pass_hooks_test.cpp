@@ -60,7 +60,7 @@ TEST(PostAccumulateGradHook, KeepsTheMarkOfScaledGradients) {
   register_post_accumulate_grad_hook(w, [](const Tensor& leaf) { leaf.mutable_grad() = leaf.grad().clone(); });
   amp::GradScaler scaler;
   scaler.scale(w.sum()).backward();
-  EXPECT_TRUE(autograd::gradient_scale(w).must_be_unscaled());
+  EXPECT_TRUE(autograd::gradient_scale(w).is(autograd::LossScale::Kind::scaled));
 }
 
 TEST(PostAccumulateGradHook, RefusesOtherTensors) {

@@ -259,7 +259,13 @@ TEST(AmpOverRanks, DifferentScalesAreNamedBeforeAStep) {
         scaler.update();
       }
     };
-    EXPECT_THROWS(train(), StateError, "rank 0 by 1024, rank 1 by 4", "the same scale on all ranks");
+    std::string error;
+    try {
+      train();
+    } catch (const Error& e) {  // on a device, a rank may learn of it from another one that has ended the group
+      error = e.what();
+    }
+    EXPECT_NE(error.find("rank 0 by 1024, rank 1 by 4; start with the same scale"), std::string::npos) << error;
     expect_close(net.parameters(), before, 0);
   });
 }

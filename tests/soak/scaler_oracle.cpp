@@ -41,8 +41,7 @@ const std::vector<ScalerRuleText>& scaler_rules() {
       {Rule::clipped_scaled, false, true, "a scaled gradient that was clipped is divided"},
       {Rule::changed_scaled, false, true, "a scaled gradient that the program changed is divided"},
       {Rule::forgotten_scale, true, false, "a gradient whose scale() was forgotten"},
-      {Rule::plain_and_scaled, false, true, "a gradient without scale() and a scaled one add up"},
-      {Rule::mixed, true, false, "a sum of the two that one backward pass added in 16 bits"},
+      {Rule::mixed, true, false, "a sum of such a gradient and a scaled one"},
       {Rule::unscaled, false, true, "a gradient of an earlier step is not divided again"},
       {Rule::unscaled_and_scaled, false, true, "an unscaled gradient and a scaled one add up"},
       {Rule::unscaled_and_plain, false, true, "an unscaled gradient and one without scale() add up"},
@@ -138,7 +137,9 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
       break;
     case ScalerCall::change:
     case ScalerCall::undo_scale:
-      if (gradient.kind == Gradient::none || gradient.kind == Gradient::zero) return {.outcome = verdict.not_stated};
+      if (gradient.kind == Gradient::none || gradient.kind == Gradient::zero || gradient.kind == Gradient::mixed) {
+        return {.outcome = verdict.not_stated};
+      }
       change(call.param, call.call == ScalerCall::change ? call.number : 1.0 / scaler.scale);
       gradient.changed = true;
       if (gradient.kind == Gradient::scaled) gradient.rules.add(Rule::changed_scaled);
@@ -214,15 +215,12 @@ void ScalerOracle::half_scaled_backward(const ScalerInstruction& call) {
   scaler.used = true;
   for (size_t p = 0; p < gradients_.size(); ++p) {
     if (call.slopes[p] == 0) continue;
-    // The two losses meet in f32 if they are the same tensor, else in the gradient's dtype.
-    const bool adds_in_16_bits = !call.flag && program_->grad_dtype(p) != kFloat;
-    Gradient part{.kind = adds_in_16_bits ? Gradient::mixed : Gradient::scaled,
+    Gradient part{.kind = Gradient::mixed,
                   .value = 2 * call.slopes[p],
                   .unit = scaler.scale,
                   .torch = call.slopes[p] * (1 + scaler.scale),
                   .scaler = call.scaler,
                   .writes = scaler.writes};
-    if (!adds_in_16_bits) part.rules.add(Rule::plain_and_scaled);
     unsure_ |= 2 * part.unit >= overflow_limit(kFloat);  // the gradient of a loss that both share
     add(p, part);
   }
@@ -240,14 +238,22 @@ void ScalerOracle::add(size_t param, Gradient part) {
     g = part;
     return;
   }
+  if (g.changed && g.kind == Gradient::plain && part.kind == Gradient::scaled) g.kind = Gradient::replaced;
+  if (g.changed && g.kind == Gradient::scaled && part.kind == Gradient::plain) {  // it may have been unscaled
+    g = {.kind = Gradient::plain,
+         .value = g.value * g.unit,
+         .torch = g.torch,
+         .error = g.error * g.unit,
+         .dtype = g.dtype,
+         .unscaled_by = g.unscaled_by};
+  }
   const Gradient before = g;
   const auto were = [&](Gradient::Kind a, Gradient::Kind b) {
     return (before.kind == a && part.kind == b) || (before.kind == b && part.kind == a);
   };
   const bool same = were(part.kind, part.kind) && g.scaler == part.scaler && g.writes == part.writes;
   const bool is_sum_of_scales =
-      !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::plain) ||
-                were(Gradient::scaled, Gradient::unscaled));
+      !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::unscaled));
   if (is_sum_of_scales) {  // the quotient of the scales is not an f32 number
     const double quotient = part.kind == Gradient::scaled ? part.unit / g.unit : g.unit;
     unsure_ |= quotient >= 0x1p126 || quotient < 0x1p-126;
@@ -265,13 +271,12 @@ void ScalerOracle::add(size_t param, Gradient part) {
     if (g.kind != Gradient::mixed) round(g);  // brought to the scale of the part
   }
   if (were(Gradient::scaled, Gradient::scaled) && before.unit != part.unit) g.rules.add(Rule::two_scales);
-  if (were(Gradient::scaled, Gradient::plain)) g.rules.add(Rule::plain_and_scaled);
   if (were(Gradient::scaled, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_scaled);
   if (were(Gradient::scaled, Gradient::replaced)) g.rules.add(Rule::replaced_and_scaled);
   if (were(Gradient::plain, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_plain);
   if (were(Gradient::plain, Gradient::replaced)) g.rules.add(Rule::replaced_and_plain);
   g.rules.add(part.rules);
-  if (before.kind == Gradient::mixed || part.kind == Gradient::mixed) {
+  if (before.kind == Gradient::mixed || part.kind == Gradient::mixed || were(Gradient::scaled, Gradient::plain)) {
     g.kind = Gradient::mixed;
   } else if (before.kind == Gradient::zero || before.kind == Gradient::replaced || part.kind == Gradient::scaled) {
     g.kind = part.kind;

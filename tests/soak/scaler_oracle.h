@@ -14,7 +14,6 @@ enum class ScalerRule : uint8_t {
   clipped_scaled,
   changed_scaled,
   forgotten_scale,
-  plain_and_scaled,
   unscaled,
   unscaled_and_scaled,
   unscaled_and_plain,

@@ -241,7 +241,7 @@ class GradScaler {
   std::optional<StepResult> step_on_scaled(optim::Optimizer& optimizer);
   /// The scale is about to change, or has changed.
   void end_scale() noexcept;
-  bool is_always_one() const { return options_.static_scale() && options_.init_scale() == 1; }
+  bool is_always_one() const { return options_.static_scale() && options_.init_scale() == 1 && !is_scale_set_; }
   void start_iteration() noexcept;
 
   GradScalerOptions options_;
@@ -251,6 +251,7 @@ class GradScaler {
   // until needed.
   std::shared_ptr<autograd::LossScale> current_, earlier_;
   uint64_t current_capture_ = 0;  // the capture in which current_ was made
+  bool is_scale_set_ = false;     // by update(new_scale)
   int64_t init_growth_tracker_ = 0, init_hysteresis_tracker_ = 0, init_skips_ = 0;
   // growth_factor, backoff_factor, growth_interval, read by replays of CUDA graphs; null after a move.
   std::shared_ptr<std::array<double, 3>> rule_;

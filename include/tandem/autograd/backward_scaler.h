@@ -32,7 +32,9 @@ namespace detail {
 std::shared_ptr<BackwardScaler> backward_scaler();
 /// The factors of the calling thread's backward pass; null if it is not scaled.
 const BackwardScaler::Factors*& pass_factors();
-/// Returns `gradient` times `factor`, an f32 tensor of one element. Recorded if recording is on.
+/// product = gradient times `factor`, an f32 tensor of one element. Not recorded; `product` may be `gradient`.
+void multiply(const Tensor& product, const Tensor& gradient, const Tensor& factor);
+/// Returns `gradient` times `factor`. Recorded if recording is on.
 Tensor times(const Tensor& gradient, const Tensor& factor);
 /// Divides a defined gradient by the scale of the calling thread's backward pass, if that is scaled.
 inline void unscale(Tensor& gradient) {

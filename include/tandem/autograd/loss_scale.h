@@ -1,7 +1,7 @@
 #pragma once
 // LossScale: the factor by which a gradient is multiplied. A backward pass passes it from the scaled loss along the
-// graph, and every leaf keeps it beside its `.grad`. So whoever reads a gradient divides it by the scale at which it
-// was written, whatever the current scale of the scaler is.
+// graph, and every leaf keeps it beside its `.grad`. A scaler divides each gradient by that scale, whatever its
+// current scale is.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -12,14 +12,14 @@
 #pragma GCC visibility push(default)
 namespace tandem::autograd {
 
-/// The scale of a gradient. Scales are compared by address. Gradients without one were assigned by the program.
+/// The scale of a gradient. Gradients without one were assigned by the program.
 struct LossScale : std::enable_shared_from_this<LossScale> {
   enum class Kind : uint8_t {
     scaled,    ///< of a loss of GradScaler::scale(): multiplied by `factor`
     plain,     ///< of a loss that was not scaled
     unscaled,  ///< divided by GradScaler::unscale_() or step()
     zero,      ///< filled by zero_grad(false)
-    mixed,     ///< a sum in 16 bits of gradients with different scales, which cannot be brought to one
+    mixed,     ///< a sum of gradients whose scales cannot be brought to one
   };
 
   explicit LossScale(Kind kind_) : kind(kind_) {}
@@ -34,7 +34,7 @@ struct LossScale : std::enable_shared_from_this<LossScale> {
 };
 using LossScalePtr = std::shared_ptr<const LossScale>;
 
-/// What is known of the `.grad` of a leaf.
+/// The scale of a leaf's `.grad`.
 struct GradientScale {
   LossScalePtr scale;            ///< null: the program has assigned the gradient, or there is none
   bool is_unchanged = false;     ///< the gradient has not been written since its scale was noted
@@ -43,18 +43,23 @@ struct GradientScale {
   bool is_shared = false;        ///< other tensors have its memory, so that a write need not be a write of the gradient
 
   bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }
+  /// True if the program has written the gradient since. Not known of memory that other tensors have too.
+  bool is_written() const { return !is_unchanged && !is_shared; }
   /// True if a step without a scaler would be wrong by the scale. A gradient that the program has written since the
   /// backward pass may have been unscaled by it.
-  bool must_be_unscaled() const { return (is(LossScale::Kind::scaled) && is_unchanged) || is(LossScale::Kind::mixed); }
+  bool must_be_unscaled() const { return is_unchanged && (is(LossScale::Kind::scaled) || is(LossScale::Kind::mixed)); }
 };
 
-/// Returns what is known of the `.grad` of a leaf.
+/// Returns the scale of a leaf's `.grad`.
 GradientScale gradient_scale(const Tensor& leaf);
 /// Notes the scale of the defined `.grad` of a leaf, as it is now.
 void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned = false);
 /// Multiplies the `.grad` of a leaf, if its scale is known, so that it gets the scale `scale`. A 16-bit gradient with
 /// another scale becomes f32.
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale);
+/// Notes that the `.grad` of a leaf, which was written or replaced, still has this scale, unless the program has
+/// unscaled it by hand.
+void note_written_gradient(const Tensor& leaf, const GradientScale& before);
 /// Replaces the `.grad` of a leaf by another form of it, such as a copy of another dtype: keeps its scale.
 void replace_gradient(const Tensor& leaf, Tensor gradient);
 
@@ -70,6 +75,9 @@ class KeepGradientScales {
  private:
   std::vector<std::pair<Tensor, GradientScale>> kept_;
 };
+
+/// Whether two gradients are multiplied by the same factor, as far as is known without reading it.
+bool same_scale(const LossScale* a, const LossScale* b);
 
 /// How to add a gradient of scale b to a gradient of scale a; either may be null.
 struct ScaleOfSum {

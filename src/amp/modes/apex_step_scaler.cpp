@@ -7,6 +7,7 @@
 #include "src/amp/scaler_state.h"
 #include "tandem/amp/cast_cache.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
 #include "tandem/ops/checks.h"
@@ -170,6 +171,9 @@ void ScaledLoss::add_gradients(ApexStepScaler& scaling) {
       grads.push_back(g);
     });
     const Tensor found_inf = scaler.unscale_(grads);
+    for_each_parameter_once(optimizers_, [](const Tensor& p) {
+      if (p.grad().defined()) autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
+    });
     const double before = scaling.verbose() ? scaler.get_scale() : 0;
     scaler.update();
     for (const optim::Optimizer* optimizer : optimizers_) {

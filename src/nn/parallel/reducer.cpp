@@ -122,7 +122,6 @@ void Reducer::start_iteration() {
 
 void Reducer::recover() {
   for (size_t b = 0; b < next_bucket_; ++b) buckets_[b].reduction.work.wait();
-  scale_check_.cancel();
   pass_runs_ = false;
   start_iteration();
 }
@@ -201,7 +200,6 @@ void Reducer::on_gradient(size_t p) {
   const autograd::LossScalePtr scale = autograd::gradient_scale(x).scale;
   if (!is_scaled(scale_) && (is_scaled(scale) || !scale_)) {
     scale_ = scale;
-    if (is_scaled(scale)) scale_check_.start(scale);
   }
   use_order_.push_back(p);
   collect(p);
@@ -258,6 +256,7 @@ void Reducer::collect_unused() {
   for (const Bucket& bucket : buckets_) {
     for (const size_t p : bucket.parameters) {
       const Tensor& grad = parameters_[p].tensor.grad();
+      if (scale_) autograd::rescale_gradient(parameters_[p].tensor, scale_);
       if (!used_[p] && options_.gradient_as_bucket_view() && grad.defined()) kept_[p] = grad.clone();
       if (!collected_[p]) collect(p);
     }
@@ -295,8 +294,10 @@ std::vector<bool> Reducer::used_anywhere() const {
 
 void Reducer::finish_iteration() {
   const NoGradGuard no_grad;
-  if (autograd::LossScalePtr checked = scale_check_.finish()) scale_ = std::move(checked);
-  report_different_scales();
+  if (is_scaled(scale_)) {
+    scale_ = scale_check_.checked(scale_);
+    report_different_scales();
+  }
   const std::vector<bool> used = used_anywhere();
   std::vector<autograd::GradientScale> scales;
   for (const Parameter& p : parameters_) scales.push_back(autograd::gradient_scale(p.tensor));
@@ -311,7 +312,9 @@ void Reducer::finish_iteration() {
   if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
   // After all writes, because the gradients may be views of one buffer.
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    const autograd::LossScalePtr& scale = used[p] && scale_ ? scale_ : scales[p].scale;
+    // The scale of a gradient that only other ranks have is that of the others.
+    const autograd::LossScalePtr& own = scales[p].scale;
+    const autograd::LossScalePtr& scale = used[p] && scale_ && (!own || is_scaled(own)) ? scale_ : own;
     const Tensor& x = parameters_[p].tensor;
     if (scale && x.grad().defined()) autograd::note_gradient_scale(x, scale, scales[p].partly_assigned);
   }
