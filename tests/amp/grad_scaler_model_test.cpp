@@ -71,6 +71,8 @@ struct Model {
   bool step(Optimizer& o, bool& skipped) {
     if (!scaled || o.stage == Optimizer::stepped || is_unknown(o)) return true;
     if (o.stage == Optimizer::ready || (o.has_grad && o.kind == Optimizer::multiplied)) divide(o);
+    o.kind = Optimizer::divided;  // also what the program has assigned after unscale_()
+    o.partly_assigned = false;
     skipped = o.inf;
     if (o.has_grad && !o.inf) o.param -= 0.5F * o.grad;
     o.stage = Optimizer::stepped;
