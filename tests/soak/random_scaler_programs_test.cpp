@@ -261,6 +261,7 @@ std::string run_scaler_program(const ScalerProgram& program, ScalerCounts& count
     for (size_t p = 0; p < values.size(); ++p) {
       const ScalerStep step = outcome == ScalerVerdict::done ? verdict.steps[p] : ScalerStep();
       const double expected = values[p] + step.change, actual = training.value(p);
+      if (std::abs(expected) > (program.params[p] == kHalf ? 6e4 : 0x1p127)) return "";  // a parameter overflows
       const double size = std::abs(values[p]) + std::abs(expected);
       const double error =
           step.change != 0 || step.error > 0 ? step.error + step_roundoff(program.grad_dtype(p)) * size : 0;
