@@ -379,7 +379,9 @@ ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool 
     if (is_scaled) scales.emplace(g.scaler, g.writes);
     if (g.kind == Gradient::zero || g.kind == Gradient::replaced) scales.emplace(call.scaler, scaler.writes);
     if (g.kind == Gradient::unscaled) scales.insert({{0, ~0U}, {1, ~0U}});
-    has_f16 |= g.kind != Gradient::none && g.dtype == kHalf;
+    const bool is_divided = (g.unscaled_by >> call.scaler & 1) != 0 && !is_scaled;
+    const bool stays = g.kind == Gradient::none || is_divided || (g.kind == Gradient::unscaled && !g.changed);
+    has_f16 |= !stays && g.dtype == kHalf;
     unscale(p, call.scaler, is_ready, verdict);
     if (g.kind == Gradient::none) continue;
     any = true;
