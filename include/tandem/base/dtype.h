@@ -10,6 +10,8 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // some are also names of C++ types
 /// Element type of a tensor. The float8 types only hold values (base/float8.h): ops that compute refuse them.
 /// Undefined is that of an undefined tensor. The names after it are libtorch's.
 enum class DType : uint8_t {
@@ -40,6 +42,7 @@ enum class DType : uint8_t {
   Float8_e5m2 = F8E5M2,
   Float8_e8m0fnu = F8E8M0FNU
 };
+#pragma GCC diagnostic pop
 /// The number of DType values without Undefined, for arrays.
 inline constexpr int kNumDTypes = static_cast<int>(DType::Undefined);
 
