@@ -173,9 +173,10 @@ __global__ void __launch_bounds__(256)
     using G = Group<true>;
     const auto sum_of = [&](auto term) {
       double part = 0;
-      for (int64_t i = G::thread(); again && i < layout.outer * layout.inner; i += G::width()) {
-        const int64_t sample = i / layout.inner;
-        part += term(load<double>(x, dtype, (sample * layout.channels + c) * layout.inner + i - sample * layout.inner));
+      for (int64_t o = 0, i = G::thread(); again; i += G::width()) {  // without divisions, which cost registers
+        for (; i >= layout.inner; i -= layout.inner) ++o;
+        if (o >= layout.outer) break;
+        part += term(load<double>(x, dtype, (o * layout.channels + c) * layout.inner + i));
       }
       return G::sum(part);
     };
