@@ -187,9 +187,7 @@ TEST_F(GradientScale, PlainStepIsAcceptedAfterWritesThatMayHaveUnscaled) {
   EXPECT_EQ(value(a), 15) << "through data()";
   oa.zero_grad();
   backward(a);
-  float* values = a.grad().data_ptr<float>();
-  values[0] *= static_cast<float>(inverse);
-  values[1] *= static_cast<float>(inverse);
+  from_blob(a.grad().data_ptr<float>(), {2}, a.grad().options()).mul_(inverse);
   oa.step();
   EXPECT_EQ(value(a), 14) << "through a pointer";
   oa.zero_grad();

@@ -71,7 +71,7 @@ class Faults(unittest.TestCase):
     def test_a_rank_that_hangs(self):
         self.expect_failure(2, ["--fault", "hangs", "--rank", 1, "--timeout", 2000],
                             r"rank 0: .*all_reduce AVG .*\(bucket 0\), has not completed within 2000 ms; rank 1 has not "
-                            r"joined it: its last call is \d+, all_reduce")
+                            r"joined it: its last call is \d+, all_gather .*\(loss scales\)")
 
     def test_different_calls(self):
         self.expect_failure(3, ["--fault", "mismatch", "--rank", 1],
