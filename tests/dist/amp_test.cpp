@@ -256,6 +256,7 @@ TEST(AmpOverRanks, DifferentScalesAreNamedBeforeAStep) {
       for (int i = 0; i < 3; ++i) {  // on a device the first steps are skipped
         scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
         scaler.step(sgd);
+        expect_close(net.parameters(), before, 0);
         scaler.update();
       }
     };
@@ -266,7 +267,7 @@ TEST(AmpOverRanks, DifferentScalesAreNamedBeforeAStep) {
       error = e.what();
     }
     EXPECT_NE(error.find("rank 0 by 1024, rank 1 by 4; start with the same scale"), std::string::npos) << error;
-    expect_close(net.parameters(), before, 0);
+    if (!on_cuda()) expect_close(net.parameters(), before, 0);  // else the group's end may have stopped the device
   });
 }
 
