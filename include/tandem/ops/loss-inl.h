@@ -11,6 +11,7 @@
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/loss.h"
 #include "tandem/ops/promotion.h"
@@ -126,30 +127,33 @@ inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tens
         const auto run = [&](const Tensor& loss, const Tensor& row_weight) {
           backend(x).cross_entropy(loss, row_weight, max, log_sum, x, target, weight, ignore_index);
         };
+        const DType t = promote_types(x.dtype(), dtype.value_or(x.dtype()));
         Tensor y, divisor;
         if (reduction == LossReduction::Mean) {
           const Tensor terms = empty({2, rows}, wide);
           run(select(terms, 0, 0), select(terms, 0, 1));
           const Tensor totals = sum(terms, {1}, false, kDouble);  // may be beyond the range of f32
-          y = div(select(totals, 0, 0), select(totals, 0, 1));
-          divisor = to(select(totals, 0, 1), wide.dtype());
+          divisor = select(totals, 0, 1);
+          y = detail::binary_kernel(kernels::Binary::div, select(totals, 0, 0), divisor, t);
         } else {
           y = empty(target.sizes(), wide);
           run(y, Tensor());
           if (reduction == LossReduction::Sum) y = sum(y);
         }
-        const DType t = promote_types(x.dtype(), dtype.value_or(x.dtype()));
-        return Result{to(y, t), save(x, target, weight, max, log_sum, divisor),
-                      [ignore_index](const Backward& b) -> Grads {
-                        Grads grads(3);
-                        if (!b.needs(0)) return grads;
-                        const Tensor max = b.saved(3), divisor = b.saved(5);
-                        Tensor g = to(b.grad(), max.dtype());
-                        if (divisor.defined()) g = div(g, divisor);
-                        grads[0] = cross_entropy_slope(g, b.saved(0), max, b.saved(4), b.saved(1), b.saved(2),
-                                                       ignore_index, b.wanted(0));
-                        return grads;
-                      }};
+        return Result{
+            to(y, t), save(x, target, weight, max, log_sum, divisor), [ignore_index](const Backward& b) -> Grads {
+              Grads grads(3);
+              if (!b.needs(0)) return grads;
+              const Tensor max = b.saved(3), divisor = b.saved(5);
+              Tensor g = to(b.grad(), max.dtype());
+              if (divisor.defined()) {  // f64
+                g = GradMode::is_enabled() ? to(div(g, divisor), g.dtype())
+                                           : detail::binary_kernel(kernels::Binary::div, g, divisor, g.dtype());
+              }
+              grads[0] = cross_entropy_slope(g, b.saved(0), max, b.saved(4), b.saved(1), b.saved(2), ignore_index,
+                                             b.wanted(0));
+              return grads;
+            }};
       },
       x, target, weight, std::optional<DType>());
 }
