@@ -6,6 +6,7 @@
 
 #include "src/io/legacy_torch.h"
 #include "src/io/safetensors_header.h"
+#include "src/io/utf8.h"
 #include "tandem/base/check.h"
 
 namespace tandem::io {
@@ -83,14 +84,23 @@ bool is_safetensors(std::string_view start) {
   return length <= kMaxHeaderBytes && start[sizeof length] == '{';
 }
 
+/// Whether the bytes are the beginning of a text in UTF-8, whose last character may be cut.
+bool begins_text(std::string_view bytes) {
+  const bool is_printable = std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 || std::isspace(static_cast<unsigned char>(c));
+  });
+  if (!is_printable) return false;
+  for (size_t cut = 0; cut <= std::min<size_t>(3, bytes.size()); ++cut) {
+    if (is_utf8(bytes.substr(0, bytes.size() - cut))) return bytes.size() > cut;
+  }
+  return false;
+}
+
 /// Texts: those that servers send in place of a file, and JSON.
 std::optional<FirstBytes> text_of(std::string_view start) {
   const size_t begin = start.starts_with("\xef\xbb\xbf") ? 3 : 0;
-  const bool is_text = std::all_of(start.begin() + static_cast<std::ptrdiff_t>(begin), start.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 || std::isspace(static_cast<unsigned char>(c));
-  });
   const size_t first = start.find_first_not_of(" \t\r\n", begin);
-  if (!is_text || first == std::string_view::npos) return std::nullopt;
+  if (first == std::string_view::npos || !begins_text(start.substr(first))) return std::nullopt;
   const std::string_view text = start.substr(first);
   if (text.starts_with("<")) {
     return FirstBytes{{}, "an HTML or XML text, perhaps an error page in place of a download", "download it again"};

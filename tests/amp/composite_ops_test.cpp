@@ -1,5 +1,5 @@
-// Ops that are composed of others, with operands of every floating dtype: in a region under torch_cpu_policy() they run,
-// or are refused, as in PyTorch on the CPU; and the advice of errors to use a region.
+// Ops that are composed of others, with operands of every floating dtype: in a region under torch_cpu_policy() they
+// run, or are refused, as in PyTorch on the CPU; and the advice of errors to use a region.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -243,7 +243,7 @@ class Convert(ToolTest):
         self.fails_without(out, "convert", GOLDEN / "tensors.pt", out, says=["bf16", "--dtype f32"])
         other = self.folder / "out.txt"
         self.fails_without(other, "convert", GOLDEN / "tensors.pt", other, says=["extension", ".safetensors"])
-        self.fails_without(out, "convert", GOLDEN / "refused_class.pt", out, says=["state_dict()"])
+        self.fails_without(out, "convert", GOLDEN / "refused_module.pt", out, says=["state_dict()"])
 
     def fails_without(self, out, *arguments, says):
         self.fails(*arguments, says=says)

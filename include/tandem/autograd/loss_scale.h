@@ -42,7 +42,7 @@ struct GradientScale {
   uint64_t version = 0;          ///< of the gradient when its scale was noted
   bool is_shared = false;        ///< other tensors have its memory, so that a write need not be a write of the gradient
 
-  bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }
+  bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }  ///< false if unknown
   /// True if the program has written the gradient since. Not known of memory that other tensors have too.
   bool is_written() const { return !is_unchanged && !is_shared; }
   /// True if a step without a scaler would be wrong by the scale. A gradient that the program has written since the
@@ -85,7 +85,7 @@ struct ScaleOfSum {
   Tensor a_factor, b_factor;  ///< what to multiply the gradients by first; undefined: nothing
   bool partly_assigned;       ///< one gradient is assigned and the other scaled
 };
-ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);
+ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);  ///< the rule for the scales a and b
 
 namespace detail {
 /// The scale of the gradients that the calling thread's backward pass is processing; null outside of a pass.
