@@ -55,7 +55,7 @@ TEST_F(Pool, SiblingsAgreeOnWindowsThatMeetNoElement) {
       for (const int64_t dilation : {1, 2, 4}) {
         if (n + 2 < dilation * (kernel - 1) + 1) continue;
         for (const bool ceil_mode : {false, true}) {
-          const IntArrayRef k{1, 1, kernel}, s{1, 1, 2}, p{0, 0, 1}, d{1, 1, dilation};
+          const std::vector<int64_t> k{1, 1, kernel}, s{1, 1, 2}, p{0, 0, 1}, d{1, 1, dilation};
           const Tensor want = max_pool1d(x, {kernel}, {2}, {1}, {dilation}, ceil_mode);
           const Tensor planes = max_pool3d(volume, k, s, p, d, ceil_mode);
           const auto [values, places] = max_pool1d_with_indices(x, {kernel}, {2}, {1}, {dilation}, ceil_mode);
