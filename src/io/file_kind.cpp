@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr const char* kSaveAgain = "load it in Python and write the tensors with torch.save(state_dict, path)";
 
-/// A format that is told by bytes at one place.
+/// A format that has certain bytes at a fixed offset.
 struct Format {
   size_t at;
   std::string_view magic;
