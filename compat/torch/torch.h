@@ -1,6 +1,10 @@
 #pragma once
 // libtorch's namespaces and macros for programs written for libtorch: aliases of tandem's, and nothing else. To use it,
 // link tandem::torch_compat, which puts this folder on the include path. docs/libtorch.md lists what is different.
+#define TANDEM_TORCH_COMPAT
+#ifdef C10_STRINGIZE_IMPL  // of libtorch's headers
+#error "libtorch's headers precede tandem's for libtorch programs: take one of the two include paths away"
+#endif
 // The standard headers that libtorch's torch/torch.h includes, on which programs rely.
 #include <algorithm>
 #include <array>
