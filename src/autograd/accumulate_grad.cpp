@@ -85,16 +85,17 @@ void AccumulateGrad::accumulate(Tensor& g) {
   if (before.is_written()) forget_what_writes_change(before, scale);
   const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
   // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
-  const bool rescales = sum.a_factor.defined() || sum.b_factor.defined();
-  const DType wide = promote_types(promote_types(grad.dtype(), g.dtype()), rescales ? kFloat : g.dtype());
+  const bool rescales_sum = can_rescale(before.scale.get(), sum.scale), rescales_g = can_rescale(scale, sum.scale);
+  const DType wide =
+      promote_types(promote_types(grad.dtype(), g.dtype()), rescales_sum || rescales_g ? kFloat : g.dtype());
   Tensor total = grad.dtype() == wide ? grad : grad.to(wide);
   if (g.dtype() != wide) g = g.to(wide);
-  if (sum.b_factor.defined()) g = detail::times(g, sum.b_factor);
+  if (rescales_g) g = rescaled(g, scale, sum.scale);
   if (GradMode::is_enabled() || is_expanded(total.sizes(), total.strides())) {
-    if (sum.a_factor.defined()) total = detail::times(total, sum.a_factor);
+    if (rescales_sum) total = rescaled(total, before.scale.get(), sum.scale);
     total = total.add(g);
   } else {
-    if (sum.a_factor.defined()) detail::multiply(total, total, sum.a_factor);
+    if (rescales_sum) rescale_(total, before.scale.get(), sum.scale);
     backend(total).binary(total, kernels::Binary::add, total, g, 1.0);
     total.impl().storage->bump_version();
   }

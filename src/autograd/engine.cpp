@@ -208,15 +208,16 @@ class Pass {
 
   /// Brings the gradients of a node and a new one, whose scales differ, to one scale. That needs 32 bits.
   static void bring_to_one_scale(NodeState& state, Tensor& grad, const LossScale* scale) {
-    ScaleOfSum sum = scale_of_sum(state.scale, scale);
-    const auto multiply = [&sum](Tensor& g, const Tensor& factor) {
-      if (!g.defined() || !factor.defined()) return;
-      if (is_reduced_floating_point(g.dtype())) sum.scale = LossScale::mixed().get();
-      g = detail::times(g, factor);
+    const LossScale* sum = scale_of_sum(state.scale, scale).scale;
+    bool rounds = false;
+    const auto bring = [&](Tensor& g, const LossScale* from) {
+      if (!g.defined() || !can_rescale(from, sum)) return;
+      rounds |= is_reduced_floating_point(g.dtype());
+      g = rescaled(g, from, sum);
     };
-    for (Tensor& g : state.grads) multiply(g, sum.a_factor);
-    multiply(grad, sum.b_factor);
-    state.scale = sum.scale;
+    for (Tensor& g : state.grads) bring(g, state.scale);
+    bring(grad, scale);
+    state.scale = rounds ? LossScale::mixed().get() : sum;
   }
 
   bool retain_, create_;

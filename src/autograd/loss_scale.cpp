@@ -14,6 +14,8 @@ using Kind = LossScale::Kind;
 
 LossScalePtr only(Kind kind) { return std::make_shared<const LossScale>(kind); }
 
+bool is(const LossScale* scale, Kind kind) { return scale && scale->kind == kind; }
+
 }  // namespace
 
 const LossScalePtr& LossScale::plain() {
@@ -64,11 +66,10 @@ void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_ass
 
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
   const GradientScale known = gradient_scale(leaf);
-  const Tensor factor = scale_of_sum(known.scale.get(), scale.get()).a_factor;
-  if (!factor.defined()) return;
+  if (!can_rescale(known.scale.get(), scale.get())) return;
   Tensor& grad = meta(leaf).grad;
   if (is_reduced_floating_point(grad.dtype())) grad = grad.to(kFloat);
-  detail::multiply(grad, grad, factor);
+  rescale_(grad, known.scale.get(), scale.get());
   grad.impl().storage->bump_version();
   note_gradient_scale(leaf, scale, known.partly_assigned);
 }
@@ -108,19 +109,30 @@ bool same_scale(const LossScale* a, const LossScale* b) {
 }
 
 ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b) {
-  const auto is = [](const LossScale* s, Kind kind) { return s && s->kind == kind; };
-  if (same_scale(a, b) || is(a, Kind::mixed) || is(b, Kind::zero)) return {a, {}, {}, false};
-  if (is(b, Kind::mixed) || is(a, Kind::zero)) return {b, {}, {}, false};
+  if (same_scale(a, b) || is(a, Kind::mixed) || is(b, Kind::zero)) return {a, false};
+  if (is(b, Kind::mixed) || is(a, Kind::zero)) return {b, false};
   const bool a_scaled = is(a, Kind::scaled), b_scaled = is(b, Kind::scaled);
   // An assigned gradient has no known scale. The sum gets the other's; `partly_assigned` marks it.
-  if (!a) return {b, {}, {}, b_scaled};
-  if (!b) return {a, {}, {}, a_scaled};
-  if (a_scaled && b_scaled) return {b, detail::times(b->factor, a->inverse), {}, false};
-  if (a_scaled && is(b, Kind::unscaled)) return {a, {}, a->factor, false};
-  if (b_scaled && is(a, Kind::unscaled)) return {b, b->factor, {}, false};
+  if (!a) return {b, b_scaled};
+  if (!b) return {a, a_scaled};
+  if (can_rescale(a, b)) return {b, false};
+  if (can_rescale(b, a)) return {a, false};
   // A loss that was not scaled may have been computed from scaled gradients, or multiplied by the scale by hand.
-  if (a_scaled || b_scaled) return {LossScale::mixed().get(), {}, {}, false};
-  return {LossScale::unscaled().get(), {}, {}, false};
+  if (a_scaled || b_scaled) return {LossScale::mixed().get(), false};
+  return {LossScale::unscaled().get(), false};
+}
+
+bool can_rescale(const LossScale* from, const LossScale* to) {
+  return is(to, Kind::scaled) && !same_scale(from, to) && (is(from, Kind::scaled) || is(from, Kind::unscaled));
+}
+
+Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to) {
+  return detail::times(is(from, Kind::scaled) ? detail::times(gradient, from->inverse) : gradient, to->factor);
+}
+
+void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to) {
+  if (is(from, Kind::scaled)) detail::multiply(gradient, gradient, from->inverse);
+  detail::multiply(gradient, gradient, to->factor);
 }
 
 const LossScale*& detail::running_loss_scale() {

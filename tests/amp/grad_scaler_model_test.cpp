@@ -48,7 +48,7 @@ struct Model {
       Optimizer& o = optimizers[i];
       float old = o.has_grad ? o.grad : 0;
       if (o.has_grad && o.kind == Optimizer::divided) old *= scale;
-      if (o.has_grad && o.kind == Optimizer::multiplied && o.period != period) old *= scale * inverse(o.at);
+      if (o.has_grad && o.kind == Optimizer::multiplied && o.period != period) old = old * inverse(o.at) * scale;
       o.partly_assigned = o.has_grad && (o.partly_assigned || o.kind == Optimizer::assigned);
       o.grad = old + scale * slopes[i];
       o.has_grad = true;

@@ -90,6 +90,27 @@ TEST_F(GradientScale, TwoScalersOnOneParameter) {
   EXPECT_EQ(value(b), 13);
 }
 
+TEST_F(GradientScale, QuotientsOfScalesMayExceedTheRangeOfF32) {
+  GradScaler least(GradScalerOptions().init_scale(0x1p-126)), most(GradScalerOptions().init_scale(0x1p126));
+  const auto add_both = [&](GradScaler& first, GradScaler& last, bool zeroes) {
+    first.scale(loss(a, 2)).backward();
+    if (zeroes) a.grad().zero_();
+    last.scale(loss(a, 1)).backward();
+    (first.scale(loss(b, 2)) + last.scale(loss(b, 1))).backward();  // in one pass
+    last.step(oa);
+    last.step(ob);
+    last.update();
+    oa.zero_grad();
+    ob.zero_grad();
+  };
+  add_both(least, most, false);
+  add_both(most, least, false);
+  EXPECT_EQ(value(a), 10);
+  EXPECT_EQ(value(b), 10);
+  add_both(least, most, true);
+  EXPECT_EQ(value(a), 9) << "zeros times a quotient of infinity";
+}
+
 TEST_F(GradientScale, BackwardAfterUnscale) {
   backward(a, 2);
   scaler.unscale_(oa);

@@ -79,13 +79,22 @@ class KeepGradientScales {
 /// Whether two gradients are multiplied by the same factor, as far as is known without reading it.
 bool same_scale(const LossScale* a, const LossScale* b);
 
-/// How to add a gradient of scale b to a gradient of scale a; either may be null.
+/// The scale of a sum.
 struct ScaleOfSum {
-  const LossScale* scale;     ///< of the sum
-  Tensor a_factor, b_factor;  ///< what to multiply the gradients by first; undefined: nothing
-  bool partly_assigned;       ///< one gradient is assigned and the other scaled
+  const LossScale* scale;
+  bool partly_assigned;  ///< one gradient is assigned and the other scaled
 };
-ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);  ///< the rule for the scales a and b
+/// The scale of the sum of gradients of scales a and b; either may be null. Each is first brought to that scale, if
+/// can_rescale() is true.
+ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);
+
+/// Whether a gradient of scale `from` can and must be multiplied to get the scale `to`.
+bool can_rescale(const LossScale* from, const LossScale* to);
+/// Returns a gradient that can_rescale() of scale `from`, multiplied to get the scale `to`: it is unscaled first. The
+/// quotient of two scales may be outside of the range of f32.
+Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to);
+/// The same in place, of a gradient without history.
+void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to);
 
 namespace detail {
 /// The scale of the gradients that the calling thread's backward pass is processing; null outside of a pass.
