@@ -3,7 +3,9 @@
 
 #include "dist/joint_batch.h"
 #include "support/throws.h"
+#include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/function.h"
+#include "tandem/optim/sgd.h"
 
 namespace tandem::testing {
 namespace {
@@ -130,6 +132,30 @@ TEST(UnusedParameters, ALeafWithoutAGradientCountsAsZero) {
       model(numbers({3}, 3)).sum().backward();
       expect_close({net.a.grad()}, {numbers({3}, 3)}, kRounding);
     }
+  });
+}
+
+TEST(UnusedParameters, HaveTheLossScaleOfTheOtherRanks) {
+  on_ranks([](const Group& group) {
+    const auto trained = [&](bool scaled, bool set_to_none) {
+      BranchesImpl net;
+      DistributedDataParallel model(net, options_of(group).find_unused_parameters(true));
+      optim::SGD sgd(net.parameters(), 0.25);
+      amp::GradScaler scaler(amp::GradScalerOptions().init_scale(256).enabled(scaled));
+      for (int step = 0; step < 2; ++step) {
+        sgd.zero_grad(set_to_none);
+        for (const double next_scale : {4.0, 1024.0}) {
+          const Tensor y = model(part_of(inputs(), group->rank(), group->size()), group->rank() == 0 ? 1 : 2);
+          scaler.scale(mean_square(y, part_of(targets(), group->rank(), group->size()))).backward();
+          scaler.update(next_scale);
+        }
+        scaler.step(sgd);
+        scaler.update();
+      }
+      return net.parameters();
+    };
+    const std::vector<Tensor> expected = trained(false, true);
+    for (const bool set_to_none : {true, false}) expect_close(trained(true, set_to_none), expected, 1e-6);
   });
 }
 

@@ -312,11 +312,13 @@ void Reducer::finish_iteration() {
   if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
   // After all writes, because the gradients may be views of one buffer.
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    // The scale of a gradient that only other ranks have is that of the others.
-    const autograd::LossScalePtr& own = scales[p].scale;
-    const autograd::LossScalePtr& scale = used[p] && scale_ && (!own || is_scaled(own)) ? scale_ : own;
+    const autograd::LossScale* scale = scales[p].scale.get();
+    // An average contains gradients of other ranks, also if this rank has none, or zeros.
+    if (used[p]) scale = autograd::scale_of_sum(scale_.get(), scale).scale;
     const Tensor& x = parameters_[p].tensor;
-    if (scale && x.grad().defined()) autograd::note_gradient_scale(x, scale, scales[p].partly_assigned);
+    if (scale && x.grad().defined()) {
+      autograd::note_gradient_scale(x, scale->shared_from_this(), scales[p].partly_assigned);
+    }
   }
   start_iteration();
 }
