@@ -38,12 +38,13 @@ const LossScalePtr& LossScale::mixed() {
 GradientScale gradient_scale(const Tensor& leaf) {
   const AutogradMeta* m = meta_or_null(leaf);
   if (!m || !m->grad.defined() || m->scaled_grad.lock() != m->grad.impl_ptr()) return {};
+  const std::shared_ptr<Storage>& storage = m->grad.impl().storage;
   return {.scale = m->loss_scale,
           // Writes through a pointer are not seen.
-          .is_unchanged = m->scaled_grad_version == m->grad._version() && !m->grad.impl().storage->pointer_escaped(),
+          .is_unchanged = m->scaled_grad_version == m->grad._version() && !storage->pointer_escaped(),
           .partly_assigned = m->partly_assigned,
           .version = m->scaled_grad_version,
-          .is_shared = m->grad.impl().storage.use_count() > 1};
+          .is_shared = storage.use_count() > 1 && m->grad.nbytes() < storage->nbytes()};
 }
 
 void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned) {

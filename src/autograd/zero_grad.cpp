@@ -15,7 +15,7 @@ void zero_grad(const Tensor& x, bool set_to_none) {
     meta(x).loss_scale.reset();  // its memory can be used again
   } else {
     const NoGradGuard no_grad;
-    grad = grad.detach();  // drops the history of a gradient from create_graph
+    if (grad.requires_grad()) grad = grad.detach();  // drops the history of a gradient from create_graph
     grad.zero_();
     note_gradient_scale(x, LossScale::zero());
   }

@@ -224,6 +224,13 @@ TEST_F(GradientScale, PlainStepIsAcceptedAfterWritesThatMayHaveUnscaled) {
   loss(a, 2).backward();
   oa.step();
   EXPECT_EQ(value(a), 10) << "before the gradient of another loss";
+  oa.zero_grad(/*set_to_none=*/false);
+  const Tensor alias = a.grad().detach();
+  backward(a);
+  a.grad().mul_(inverse);
+  loss(a, 2).backward();
+  oa.step();
+  EXPECT_EQ(value(a), 7) << "of a gradient with an alias";
 }
 
 TEST_F(GradientScale, UnscalingAGradientAsATensorIsKnown) {

@@ -40,7 +40,7 @@ struct GradientScale {
   bool is_unchanged = false;     ///< the gradient has not been written since its scale was noted
   bool partly_assigned = false;  ///< a part of the sum was assigned by the program
   uint64_t version = 0;          ///< of the gradient when its scale was noted
-  bool is_shared = false;        ///< other tensors have its memory, so that a write need not be a write of the gradient
+  bool is_shared = false;        ///< a part of memory that other tensors have, so that a write may be one of the others
 
   bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }  ///< false if unknown
   /// True if the program has written the gradient since. Not known of memory that other tensors have too.
