@@ -97,8 +97,8 @@ class ScalerTraining {
         loss(call.slopes).backward();
         break;
       case ScalerCall::half_scaled_backward: {
-        const Tensor l = loss(call.slopes);
-        (scaler.scale(l) + (call.flag ? l : loss(call.slopes))).backward();
+        const Tensor l = loss(call.slopes), m = call.flag ? l : loss(call.slopes), first = scaler.scale(l);
+        (first + (call.number != 0 ? scalers_[oracle.next_scaler(call.scaler)].scale(m) : m)).backward();
         break;
       }
       case ScalerCall::unscale:

@@ -213,15 +213,26 @@ void ScalerOracle::backward(const std::array<double, 3>& slopes, const Kept* sca
 void ScalerOracle::half_scaled_backward(const ScalerInstruction& call) {
   Scaler& scaler = scalers_[call.scaler];
   scaler.used = true;
+  const size_t second = next_scaler(call.scaler);
+  const bool both_scaled = call.number != 0;
+  if (both_scaled) scalers_[second].used = true;
+  const double second_unit = both_scaled ? scalers_[second].scale : 1;
   for (size_t p = 0; p < gradients_.size(); ++p) {
-    if (call.slopes[p] == 0) continue;
-    Gradient part{.kind = Gradient::mixed,
-                  .value = 2 * call.slopes[p],
+    const double slope = call.slopes[p];
+    if (slope == 0) continue;
+    // Gradients of two losses meet at the parameter, in its dtype. The scaler's own arrives last.
+    const bool meet_in_16_bits = program_->grad_dtype(p) != kFloat && !call.flag && second != call.scaler;
+    Gradient part{.kind = both_scaled && !meet_in_16_bits ? Gradient::scaled : Gradient::mixed,
+                  .value = 2 * slope,
                   .unit = scaler.scale,
-                  .torch = call.slopes[p] * (1 + scaler.scale),
+                  .torch = slope * (scaler.scale + second_unit),
                   .scaler = call.scaler,
                   .writes = scaler.writes};
-    unsure_ |= 2 * part.unit >= overflow_limit(kFloat);  // the gradient of a loss that both share
+    if (part.kind == Gradient::scaled && second != call.scaler) part.rules.add(Rule::two_scales);
+    const double largest = std::max(part.unit, second_unit);
+    unsure_ |= 2 * largest >= overflow_limit(kFloat);  // the gradient of a loss that both share
+    unsure_ |=
+        program_->params[p] == kHalf && std::isfinite(slope) && std::abs(2 * slope) * largest >= overflow_limit(kHalf);
     add(p, part);
   }
 }
@@ -254,10 +265,6 @@ void ScalerOracle::add(size_t param, Gradient part) {
   const bool same = were(part.kind, part.kind) && g.scaler == part.scaler && g.writes == part.writes;
   const bool is_sum_of_scales =
       !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::unscaled));
-  if (is_sum_of_scales) {  // the quotient of the scales is not an f32 number
-    const double quotient = part.kind == Gradient::scaled ? part.unit / g.unit : g.unit;
-    unsure_ |= quotient >= 0x1p126 || quotient < 0x1p-126;
-  }
   if (part.kind == Gradient::scaled) {
     if (before.kind == Gradient::replaced) {
       g.value /= part.unit;

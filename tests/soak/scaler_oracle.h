@@ -109,6 +109,7 @@ class ScalerOracle {
   const ScalerGradient& gradient(size_t param) const { return gradients_[param]; }
   double scale(size_t scaler) const { return scalers_[scaler].scale; }
   int64_t growth_tracker(size_t scaler) const { return scalers_[scaler].tracker; }
+  size_t next_scaler(size_t scaler) const { return (scaler + 1) % scalers_.size(); }
   size_t kept() const { return kept_.size(); }
   /// Which kept loss an index means.
   size_t kept_index(size_t index) const { return index % kept_.size(); }
@@ -137,7 +138,7 @@ class ScalerOracle {
   };
   /// A backward pass of a loss; null: it is not scaled.
   void backward(const std::array<double, 3>& slopes, const Kept* scaled);
-  /// The backward pass of the sum of a scaled loss and the same loss.
+  /// The backward pass of the sum of a scaled loss and the same loss, which may be scaled by another scaler.
   void half_scaled_backward(const ScalerInstruction& call);
   /// Adds a backward pass's gradient to that of a parameter.
   void add(size_t param, ScalerGradient part);

@@ -218,6 +218,9 @@ class ScalerProgramGenerator {
       case ScalerCall::replace:
         i.number = pick({64.0, -32.0, 1.0, 2.0});
         break;
+      case ScalerCall::half_scaled_backward:
+        i.number = pick({0.0, 1.0});
+        break;
       case ScalerCall::change:
         i.number = pick({0.5, 2.0});
         break;
@@ -258,6 +261,7 @@ class ScalerProgramGenerator {
         case 6:
           if ((mistake = next(ScalerCall::scaled_backward)) == calls.end()) break;
           mistake->call = pick({ScalerCall::half_scaled_backward, ScalerCall::plain_backward});
+          mistake->number = pick({0.0, 1.0});
           break;
         case 7:
           if ((mistake = next(ScalerCall::step)) != calls.end()) mistake->call = ScalerCall::plain_step;
@@ -329,8 +333,8 @@ std::string to_string(const ScalerInstruction& i) {
     case ScalerCall::plain_backward:
       return "(" + loss_text(i.slopes) + ").backward();";
     case ScalerCall::half_scaled_backward:
-      if (i.flag) return "l = " + loss_text(i.slopes) + "; (" + scaler + ".scale(l) + l).backward();";
-      return "(" + scaler + ".scale(" + loss_text(i.slopes) + ") + (" + loss_text(i.slopes) + ")).backward();";
+      return "l = " + loss_text(i.slopes) + "; m = " + (i.flag ? "l" : loss_text(i.slopes)) + "; (" + scaler +
+             ".scale(l) + " + (i.number != 0 ? "the_next_scaler.scale(m)" : "m") + ").backward();";
     case ScalerCall::unscale:
       return scaler + ".unscale_(" + optimizer + ");";
     case ScalerCall::clip_norm:

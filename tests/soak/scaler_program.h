@@ -13,7 +13,8 @@ enum class ScalerCall : uint8_t {
   scale,                 ///< keeps scaler.scale(loss)
   backward,              ///< of a kept loss
   plain_backward,        ///< loss.backward(): scale() is forgotten
-  half_scaled_backward,  ///< (scaler.scale(loss) + loss).backward(); if `flag`, both of one tensor
+  half_scaled_backward,  ///< (scaler.scale(loss) + loss).backward(); if `flag`, both of one tensor. If `number` is
+                         ///< not 0, the next scaler scales the second loss
   unscale,
   clip_norm,
   clip_value,
