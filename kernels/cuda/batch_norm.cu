@@ -65,10 +65,10 @@ struct Elements {
 template <bool kBackward, class C>
 __device__ __forceinline__ C apply(C x, C gy, const typename ChannelVectors<C>::Numbers& v) {
   if constexpr (kBackward) {
-    const C xhat = math::normalised(x, v.mean, v.rstd);
+    const C xhat = normalised(x, v.mean, v.rstd);
     return math::normalised_backward(gy, xhat, v.mean_g, v.mean_gx, v.rstd) * v.weight;
   } else {
-    return math::normalised_affine(x, v.mean, v.rstd, v.weight, v.bias);
+    return normalised(x, v.mean, v.rstd) * v.weight + v.bias;
   }
 }
 
@@ -167,8 +167,11 @@ __global__ void __launch_bounds__(256)
   double m = (has_channel ? load<double>(x, dtype, c * layout.inner) : 0.0) + distance;
   const double deviations = squares - sum * distance;
   double variance = deviations < 0 ? 0 : deviations / n;  // NaN is kept
-  // Beyond the range of f32, the sums are computed again in f64.
-  const bool again = std::is_same_v<C, float> && has_channel && !math::is_in_range_of_f32(math::rstd_of(variance, eps));
+  // Beyond the range of f32 the sums are computed again in f64, and from the elements themselves beside an infinite
+  // one.
+  const double r = math::rstd_of(variance, eps);
+  const bool fits = std::is_same_v<C, float> ? math::is_in_range_of_f32(r) : variance < math::kInf<double>;
+  const bool again = has_channel && !fits;
   if (__syncthreads_or(again)) {
     using G = Group<true>;
     const auto sum_of = [&](auto term) {

@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(max_backward_width<C>(kCached, kPacked))
 #pragma unroll
       for (int e = 0; e < kPerThread; ++e) {
         g[e] *= w[e];
-        xhat[e] = math::normalised(xhat[e], mean, rstd);
+        xhat[e] = normalised(xhat[e], mean, rstd);
       }
     };
     if constexpr (kCached) load_both({0, n, kPacked});

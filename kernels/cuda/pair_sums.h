@@ -12,6 +12,14 @@
 
 namespace tandem::cuda {
 
+/// math::normalised, also where x - mean is beyond the range of C. The scale is a power of two, so it does not round a
+/// difference that matters, and the compiler fuses it with the subtraction.
+template <class C>
+__device__ __forceinline__ C normalised(C x, C mean, C rstd) {
+  const C scale = rstd < C(1) ? C(0.25) : C(1);
+  return (x * scale - mean * scale) * (rstd < C(1) ? rstd * C(4) : rstd);
+}
+
 /// The terms of an element x.
 enum class Pairs : uint8_t {
   moments,    ///< d and d^2, where d is the difference from the column's first element
@@ -47,7 +55,7 @@ __device__ __forceinline__ void add_pair(C& a, C& b, C x, C gy, C mean, C rstd) 
     b += d * d;
   } else {
     a += gy;
-    b += gy * math::normalised(x, mean, rstd);
+    b += gy * normalised(x, mean, rstd);
   }
 }
 

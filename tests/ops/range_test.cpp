@@ -3,12 +3,13 @@
 // intermediate value.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ops/op_cases.h"
-#include "support/device.h"
 #include "tandem/ops/ops.h"
 
 namespace tandem::testing {
@@ -86,29 +87,31 @@ bool fit(const std::vector<double>& values, DType dtype) {
                      [&](double v) { return !std::isfinite(v) || std::abs(v) < largest(dtype) / 2; });
 }
 
+/// Compares the outputs of `run`, and their gradients where all of them fit, with those of the inputs in f64.
+void expect_f64_rounded(const std::function<Out(In)>& run, const Out& inputs, DType dtype, const std::string& at) {
+  const Out wide_inputs = in_f64(inputs), outputs = run(inputs), wide = run(wide_inputs);
+  bool all_fit = true;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto expected = values_of(wide[i]);
+    all_fit = all_fit && fit(expected, outputs[i].dtype());
+    expect_in_range(outputs[i], expected, dtype, at + ", output " + std::to_string(i));
+  }
+  const Out wanted = requiring_grad(inputs), wide_wanted = requiring_grad(wide_inputs);
+  if (wanted.empty() || !all_fit) return;
+  const Out grads = backward_of(outputs, outputs, wanted), wide_grads = backward_of(wide, outputs, wide_wanted);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!grads[i].defined()) continue;
+    expect_in_range(grads[i], gradient_values(wide_grads[i], wanted[i]), dtype, at + ", gradient " + std::to_string(i));
+  }
+}
+
 class RangeTest : public ::testing::TestWithParam<const Case*> {
  protected:
   void check(DType dtype, double factor, std::optional<double> special = {}) {
-    TANDEM_TEST_ON_HOST();  // CudaTest compares the device with the CPU
     const Case& c = *GetParam();
-    const std::string at = std::string(name(dtype)) + " times 2^" + std::to_string(std::ilogb(factor)) +
-                           (special ? ", one " + std::to_string(*special) : "");
-    const Out inputs = scaled(c, make_inputs(c, dtype), factor, special), wide_inputs = in_f64(inputs);
-    const Out outputs = c.run(inputs), wide = c.run(wide_inputs);
-    bool all_fit = true;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const auto expected = values_of(wide[i]);
-      all_fit = all_fit && fit(expected, outputs[i].dtype());
-      expect_in_range(outputs[i], expected, dtype, at + ", output " + std::to_string(i));
-    }
-    const Out wanted = requiring_grad(inputs), wide_wanted = requiring_grad(wide_inputs);
-    if (wanted.empty() || !all_fit) return;
-    const Out grads = backward_of(outputs, outputs, wanted), wide_grads = backward_of(wide, outputs, wide_wanted);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (!grads[i].defined()) continue;
-      expect_in_range(grads[i], gradient_values(wide_grads[i], wanted[i]), dtype,
-                      at + ", gradient " + std::to_string(i));
-    }
+    expect_f64_rounded(c.run, scaled(c, make_inputs(c, dtype), factor, special), dtype,
+                       std::string(name(dtype)) + " times 2^" + std::to_string(std::ilogb(factor)) +
+                           (special ? ", one " + std::to_string(*special) : ""));
   }
   /// Calls f(factor) for the powers of two that the case is run with.
   template <class F>
@@ -181,6 +184,20 @@ TEST(Range, RunningStatisticsOfAnInfiniteBatch) {
 TEST(Range, ZerosOfF16AreNormalisedToZeros) {
   EXPECT_TRUE(near(normalize(zeros({2, 3}, kHalf), 2, 1), zeros({2, 3}, kHalf), kExact));
   EXPECT_TRUE(near(cosine_similarity(zeros({2, 3}, kHalf), ones({2, 3}, kHalf), 1), zeros({2}, kHalf), kExact));
+}
+
+// Numbers of very different size beside each other.
+TEST(Range, ExtremesBesideEachOther) {
+  const auto check = [](const char* what, std::vector<double> x, std::vector<double> other, DType dtype,
+                        const std::function<Tensor(In)>& run) {
+    const Dims sizes{2, static_cast<int64_t>(x.size()) / 2};
+    const Out inputs{tensor(x).to(dtype).view(sizes).requires_grad_(), tensor(other).to(dtype).view(sizes)};
+    expect_f64_rounded([&](In in) { return Out{run(in)}; }, inputs, dtype, what);
+  };
+  const std::vector<double> far{3e38, -3e38, 1e38, -2e38, 3e38, 3e38, 2e38, -3e38}, zero(8, 0.0);
+  check("layer_norm", far, zero, kFloat, [](In x) { return layer_norm(x[0], {4}); });
+  check("batch_norm", far, zero, kFloat, [](In x) { return batch_norm(x[0].t(), {}, {}, {}, {}, true, 0.1, 1e-5); });
+  check("group_norm", far, zero, kFloat, [](In x) { return group_norm(x[0].view({1, 2, 4}), 2); });
 }
 
 bool is_in_range_family(const Case& c) {
