@@ -16,6 +16,12 @@ enum class Fold : uint8_t {
 #undef TANDEM_ENUM
 };
 
+/// The dtype in which x is reduced to y. Squares are f64 from the start, also those of f32.
+inline DType operands_of(Reduction op, DType x, DType y) {
+  const bool squares = op == Reduction::norm2 || op == Reduction::sum_squares;
+  return y == DType::Bool || squares ? x : promote_types(x, y);
+}
+
 /// The fold of a reduction; the division of a mean and the root of a norm follow it.
 inline Fold fold_of(Reduction op) {
   switch (op) {

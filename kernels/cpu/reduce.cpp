@@ -32,8 +32,7 @@ ReducePlan::ReducePlan(const Tensor& x, const Tensor& y) {
 
 void reduce(const Tensor& y, Reduction op, const Tensor& x) {
   const ReducePlan plan(x, y);
-  const DType operands = y.dtype() == DType::Bool ? x.dtype() : promote_types(x.dtype(), y.dtype());
-  visit_compute(compute_type(operands), [&](auto zero) {
+  visit_compute(compute_type(kernels::operands_of(op, x.dtype(), y.dtype())), [&](auto zero) {
     using C = decltype(zero);
     using A = Accumulator<C>;
     fold_tensor<C>(kernels::fold_of(op), x, plan, nullptr, [&](int64_t k, int64_t count, const A* values) {

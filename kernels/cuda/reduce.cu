@@ -157,8 +157,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
   if (op == Reduction::norm2) sink.finish = Finish::root;
   if (op == Reduction::mean) sink.finish = Finish::divide;
   sink.divisor = static_cast<double>(plan.reduced.numel);
-  const DType operands = y.dtype() == DType::Bool ? x.dtype() : promote_types(x.dtype(), y.dtype());
-  kernels::visit_compute(kernels::compute_type(operands),
+  kernels::visit_compute(kernels::compute_type(kernels::operands_of(op, x.dtype(), y.dtype())),
                          [&](auto zero) { fold_tensor<decltype(zero)>(kernels::fold_of(op), x, plan, nullptr, sink); });
 }
 

@@ -64,9 +64,9 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   for (const Tensor& g : grads) widest = promote_types(widest, g.dtype());
   std::vector<Tensor> norms;
   norms.reserve(grads.size());
-  for (const Tensor& g : grads)
-    norms.push_back(norm(g, norm_type, widest).to(grads[0].device(), /*non_blocking=*/true));
-  Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type);
+  for (const Tensor& g : grads)  // norms may be beyond the range of f32
+    norms.push_back(norm(g, norm_type, kDouble).to(grads[0].device(), /*non_blocking=*/true));
+  const Tensor wide = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type), total = wide.to(widest);
   if (error_if_nonfinite) {
     const double value = total.item<double>();
     TANDEM_CHECK(
@@ -74,7 +74,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
         "the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to scale by it anyway",
         norm_type, value);
   }
-  const Tensor factor = (Scalar(max_norm) / (total + 1e-6)).clamp({}, 1.0);
+  const Tensor factor = (Scalar(max_norm) / (wide + 1e-6)).clamp({}, 1.0).to(widest);
   const autograd::KeepGradientScales scales(parameters);
   for (const Tensor& g : grads) g.mul_(factor.to(g.device(), /*non_blocking=*/true));
   return total;

@@ -62,7 +62,11 @@ TANDEM_MATH T distance_slope(T d, T distance, T p) {
   if constexpr (kPair == Pair::sum) return sign;
   if constexpr (kPair == Pair::squares) return distance == 0 ? T(0) : d / distance;
   if constexpr (kPair == Pair::largest) return abs(d) == distance ? sign : T(0);
-  if constexpr (kPair == Pair::powers) return d == 0 ? T(0) : sign * pow(abs(d) / distance, p - 1);
+  if constexpr (kPair == Pair::powers) {
+    if (d == 0) return T(0);
+    // For p < 1 the quotient may be too small, but the powers are in range.
+    return sign * (p < 1 ? pow(abs(d), p - 1) * pow(distance, 1 - p) : pow(abs(d) / distance, p - 1));
+  }
   return T(0);
 }
 

@@ -11,10 +11,12 @@
 #include "tandem/ops/diagonal.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
+#include "tandem/ops/promotion.h"
 #include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/vector_norm.h"
+#include "tandem/ops/vector_norm_forms-inl.h"
 
 namespace tandem {
 
@@ -42,6 +44,10 @@ inline void check_weights(const char* name, const Tensor& weights, const Tensor&
 TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   const OpScope op("cov");
   const amp::AutocastOff no_autocast;
+  if (x.defined() && is_reduced_floating_point(x.dtype())) {  // sums of products may be beyond the range of f16
+    const Tensor y = cov(to(x, kFloat), correction, fweights, aweights);
+    return to(y, aweights.defined() ? result_type(x, aweights) : x.dtype());
+  }
   const Tensor rows = detail::observations(x);
   const int64_t n = rows.size(1);
   if (fweights.defined()) {
@@ -72,11 +78,13 @@ TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweight
 TANDEM_OPS Tensor corrcoef(const Tensor& x) {
   const OpScope op("corrcoef");
   const amp::AutocastOff no_autocast;
-  const Tensor rows = detail::observations(x);
+  if (x.defined() && is_reduced_floating_point(x.dtype())) return to(corrcoef(to(x, kFloat)), x.dtype());
+  Tensor rows = detail::observations(x);
   if (rows.size(1) == 0) {
     const Tensor c = cov(x);
     return div(c, c);
   }
+  if (rows.is_floating_point()) rows = div(rows, detail::range_unit(rows, {1}, 0x1p-60));
   const Tensor centred = sub(rows, div(sum(rows, {1}, true), rows.size(1)));
   // Not from cov(x), which may be beyond the range of the dtype.
   const Tensor unit = div(centred, linalg_vector_norm(centred, 2, {1}, true));

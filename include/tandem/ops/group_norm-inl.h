@@ -200,7 +200,7 @@ TANDEM_OPS Tensor local_response_norm(const Tensor& x, int64_t size, double alph
   // Beyond the channels there are only zeros.
   const int64_t before = std::min(size / 2, x.size(1)), after = std::min((size - 1) / 2, x.size(1));
   const int64_t window = before + 1 + after;
-  const Tensor wide = to(x, checks::sum_dtype(x.dtype())), unit = detail::range_unit(wide, {}, 0, 0x1p20);
+  const Tensor wide = to(x, checks::sum_dtype(x.dtype())), unit = detail::range_unit(wide, {1}, 0, 0x1p20);
   const Tensor scaled = div(wide, unit), squares = reshape(square(scaled), {x.size(0), 1, x.size(1), inner});
   const auto gap = [&](int64_t channels) { return zeros({x.size(0), 1, channels, inner}, squares.options()); };
   const Tensor padded = cat({std::vector<Tensor>{gap(before), squares, gap(after)}}, 2);

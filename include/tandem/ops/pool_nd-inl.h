@@ -16,6 +16,7 @@
 #include "tandem/ops/pool_nd.h"
 #include "tandem/ops/resample-inl.h"
 #include "tandem/ops/shape.h"
+#include "tandem/ops/vector_norm_forms-inl.h"
 
 namespace tandem {
 
@@ -122,8 +123,11 @@ Tensor lp_pool(const Tensor& x, double p, size_t n, IntArrayRef kernel_size, Poo
   TANDEM_CHECK(p != 0, StateError, "norm_type = 0, which has no root");
   double cells = 1;
   for (int64_t k : checks::entries("kernel_size", kernel_size, n, 1)) cells *= static_cast<double>(k);
-  const Tensor means = pool(pow(x, p));
-  return pow(mul(mul(sign(means), relu(abs(means))), cells), 1 / p);
+  const Tensor wide = to(x, checks::sum_dtype(x.dtype()));
+  const double most = std::exp2(100 / std::abs(p));  // of a number whose power is in the range of f32
+  const Tensor unit = range_unit(wide, {}, 1 / most, most);
+  const Tensor means = pool(pow(div(wide, unit), p));
+  return to(mul(pow(mul(mul(sign(means), relu(abs(means))), cells), 1 / p), unit), x.dtype());
 }
 
 }  // namespace detail

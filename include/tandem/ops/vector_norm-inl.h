@@ -3,10 +3,8 @@
 
 #include <cmath>
 
-#include "tandem/amp/policy_overrides.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/vector_norm_forms-inl.h"
-#include "tandem/tensor/context.h"
 
 namespace tandem {
 
@@ -16,15 +14,6 @@ TANDEM_OPS Tensor linalg_vector_norm(const Tensor& x, Scalar ord, IntArrayRef di
 }
 
 namespace detail {
-
-/// The dtype of a result under the policy f32_dtype, if the caller gave none.
-template <FixedString Name>
-std::optional<DType> dtype_by_policy(const Op<Name>&, const Tensor& x, std::optional<DType> dtype) {
-  if (dtype || x.dtype() == kDouble) return dtype;
-  const bool applies = thread_state().autocast[static_cast<int>(x.device().type())].enabled &&
-                       amp::detail::current_policy(amp::policy_row(Name.text)) == amp::Cast::f32_dtype;
-  return applies ? std::optional(kFloat) : std::nullopt;
-}
 
 /// The norm of matrices: the Frobenius norm, or one of order 1, -1, inf or -inf.
 inline Tensor matrix_norm_of(const Op<"linalg_matrix_norm">& op, const Tensor& x, std::optional<double> order,
@@ -125,10 +114,11 @@ TANDEM_OPS Tensor renorm(const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm)
       [&](const Tensor& x) {
         const DType wide = checks::sum_dtype(x.dtype());
         if (x.numel() == 0) return Result{clone(x), {}, [](const Backward& b) -> Grads { return {b.grad()}; }};
-        const Tensor norm = linalg_vector_norm(x, order, others, true, wide);
+        const Tensor norm = linalg_vector_norm(x, order, others, true, kDouble);  // may be beyond the range of f32
         const Tensor factor =
             where(gt(norm, limit), mul(reciprocal(add(norm, detail::kRenormEps)), limit), ones({}, norm.options()));
-        return Result{to(mul(x, factor), x.dtype()), save(x), [others, order, limit](const Backward& b) -> Grads {
+        return Result{to(mul(x, to(factor, wide)), x.dtype()), save(x),
+                      [others, order, limit](const Backward& b) -> Grads {
                         const DType wide = checks::sum_dtype(b.grad().dtype());
                         const Tensor x = to(b.saved(0), wide), gy = to(b.grad(), wide);
                         const Tensor norm = linalg_vector_norm(x, order, others, true);

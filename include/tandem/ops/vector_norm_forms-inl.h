@@ -2,6 +2,7 @@
 // The norm of a tensor over dimensions, and its derivative, for all ops that have one.
 #include <cmath>
 
+#include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/math/reduce.h"
@@ -10,6 +11,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::detail {
@@ -51,6 +53,15 @@ inline void check_norm_order(const Tensor& x, double order, const NormShape& sha
   TANDEM_CHECK(!std::isnan(order), StateError, "ord = {}, which is no order of a norm", order);
   TANDEM_CHECK(shape.count > 0 || (order >= 0 && !std::isinf(order)), ShapeError,
                "the norm of order {} of no elements is not defined; x is {}", order, checks::show(x));
+}
+
+/// The dtype of a result under the policy f32_dtype, if the caller gave none.
+template <FixedString Name>
+std::optional<DType> dtype_by_policy(const Op<Name>&, const Tensor& x, std::optional<DType> dtype) {
+  if (dtype || x.dtype() == kDouble) return dtype;
+  const bool applies = thread_state().autocast[static_cast<int>(x.device().type())].enabled &&
+                       amp::detail::current_policy(amp::policy_row(Name.text)) == amp::Cast::f32_dtype;
+  return applies ? std::optional(kFloat) : std::nullopt;
 }
 
 /// x divided by the nearest number in [least, most]: 1 in that range. 1 also if x is not positive and finite.
@@ -112,10 +123,12 @@ inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tens
     const Tensor share = div(to(gy, wide), sum(found, dims, true, wide));
     return mul(mul(to(found, x.dtype()), sign(x)), to(share, x.dtype()));
   }
-  // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient)
-  const Tensor zero = eq(x, 0), size = to(abs(x), wide);
-  const Tensor share = where(zero, ones({}, size.options()), div(size, to(divisor(), wide)));
-  const Tensor slope = mul(sign(x), to(pow(share, order - 1), x.dtype()));
+  // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient). For 0 < p < 1 the quotient may be too small, but
+  // the powers are in range.
+  const Tensor zero = eq(x, 0), size = where(zero, 1, to(abs(x), wide)), norm = to(divisor(), wide);
+  const bool apart = order > 0 && order < 1;
+  const Tensor power = apart ? mul(pow(size, order - 1), pow(norm, 1 - order)) : pow(div(size, norm), order - 1);
+  const Tensor slope = mul(sign(x), to(power, x.dtype()));
   return mul(gy, where(zero, zeros({}, slope.options()), slope));
 }
 
