@@ -201,15 +201,30 @@ TEST(Range, ExtremesBesideEachOther) {
   check("corrcoef", far, zero, kFloat, [](In x) { return corrcoef(x[0]); });
   check("renorm", far, zero, kFloat, [](In x) { return renorm(x[0].detach(), 2, 0, 1e10); });
 
+  // One square is beyond the range of f32, the mean is not.
+  std::vector<double> many(200, 1);
+  many[3] = 8e19;
+  check("mse_loss", many, std::vector<double>(200, 0.0), kFloat, [](In x) { return mse_loss(x[0], x[1]); });
+  check("multi_margin_loss", many, many, kFloat,
+        [](In x) { return multi_margin_loss(x[0], zeros({2}, TensorOptions(kLong)), 2); });
+
   const std::vector<double> wild{1e-33, 1e20, -1e-10, 1, 1e20, -1e-25, 1e-38, 1e10}, tail{1e-30, 1, 0, 2, 3, 0, 1, 2};
   check("norm", wild, tail, kFloat, [](In x) { return norm(x[0], 0.5, {1}); });
   check("dist", wild, tail, kFloat, [](In x) { return dist(x[0], x[1], 0.5); });
   check("cdist", wild, tail, kFloat, [](In x) { return cdist(x[0], x[1], 0.5); });
 
   // Sums, differences and powers beyond the range of f16.
-  const std::vector<double> halves{4e4, 3e4, -2e4, 4e4, 6e4, 5e4, 4e4, 1e4};
+  const std::vector<double> halves{4e4, 3e4, -2e4, 4e4, 6e4, 5e4, 4e4, 1e4}, apart{6e4, 6e4, 6e4, -6e4, 6e4, 6e4, 1, 1};
+  check("nanmean", halves, zero, kHalf, [](In x) { return nanmean(x[0]); });
   check("lp_pool1d", halves, zero, kHalf, [](In x) { return lp_pool1d(abs(x[0]).view({1, 2, 4}) * 0.25, 3, {2}); });
   check("lp_pool1d", far, zero, kFloat, [](In x) { return lp_pool1d(abs(x[0]).view({1, 2, 4}), 2, {1}); });
+  check("std", apart, zero, kHalf, [](In x) { return std(x[0]) * 0.25; });
+  check("triplet_margin_loss", halves, zero, kHalf,
+        [](In x) { return triplet_margin_loss(x[0], x[1], mul(x[0], 0.25)); });
+  check("kl_div", {-5e4, -100, -10, 0}, {6e4, -20, -12, 1}, kHalf,
+        [](In x) { return kl_div(x[1], x[0], LossReduction::None, true); });
+  check("binary_cross_entropy_with_logits", {6e4, 1, 1, 1, -2, 1, 1, 1}, zero, kHalf,
+        [](In x) { return binary_cross_entropy_with_logits(x[0], x[1], full({}, 1.5, x[0].options())); });
 }
 
 bool is_in_range_family(const Case& c) {

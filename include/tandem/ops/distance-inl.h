@@ -33,12 +33,13 @@ TANDEM_OPS Tensor dist(const Tensor& a, const Tensor& b, Scalar p) {
                checks::show(b));
   return op.apply(
       [&](const Tensor& a, const Tensor& b) {
-        const Tensor y = linalg_vector_norm(sub(a, b), order);
-        return Result{y, save(a, b, y), [order](const Backward& g) -> Grads {
-                        const Tensor a = g.saved(0), b = g.saved(1), d = sub(a, b);
+        const DType t = result_type(a, b), wide = checks::sum_dtype(t);
+        const Tensor y = linalg_vector_norm(sub(to(a, wide), b), order);
+        return Result{to(y, t), save(a, b, y), [order, wide](const Backward& g) -> Grads {
+                        const Tensor a = g.saved(0), b = g.saved(1), d = sub(to(a, wide), b);
                         Dims dims;
                         for (int64_t i = 0; i < d.dim(); ++i) dims.push_back(i);
-                        const Tensor gd = detail::vector_norm_backward(g.grad(), d, g.saved(2), order, dims);
+                        const Tensor gd = detail::vector_norm_backward(to(g.grad(), wide), d, g.saved(2), order, dims);
                         Grads grads(2);
                         if (g.needs(0)) grads[0] = sum_to_size(gd, a.sizes());
                         if (g.needs(1)) grads[1] = neg(sum_to_size(gd, b.sizes()));
@@ -94,10 +95,12 @@ TANDEM_OPS Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p
   const OpScope op("pairwise_distance");
   checks::floating("x1", x1);
   checks::floating("x2", x2);
-  const Tensor d = add(sub(x1, x2), eps);
+  const DType t = result_type(x1, x2);
+  const Tensor d = add(sub(to(x1, checks::sum_dtype(t)), x2), eps);
   TANDEM_CHECK(d.dim() > 0, ShapeError, "x1 is {}, x2 is {}; they must have at least one dimension", checks::show(x1),
                checks::show(x2));
-  return linalg_vector_norm(d, p, {-1}, keepdim);
+  const DType result = detail::dtype_by_policy(Op<"linalg_vector_norm">(), d, {}).value_or(t);
+  return to(linalg_vector_norm(d, p, {-1}, keepdim), result);
 }
 
 namespace detail {

@@ -1,10 +1,13 @@
 #pragma once
+#include <cmath>
+
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/policy_overrides.h"
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/base/warn.h"
 #include "tandem/math/binary.h"
+#include "tandem/math/reduce.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/cast_operands.h"
@@ -17,6 +20,7 @@
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/reduce_forms-inl.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/softmax.h"
 #include "tandem/tensor/factories.h"
@@ -47,7 +51,9 @@ inline void check_loss_weight(const char* which, const Tensor& weight, const Ten
 
 /// Weights and reduces the losses of single elements, in differentiable ops, so that the weight has a gradient too.
 inline Tensor weigh_and_reduce(const Tensor& losses, const Tensor& weight, LossReduction reduction) {
-  return reduce_loss(weight.defined() ? to(mul(losses, weight), losses.dtype()) : losses, reduction);
+  if (!weight.defined()) return reduce_loss(losses, reduction);
+  // Products that are still to be summed are kept in f32.
+  return to(reduce_loss(mul(to(losses, checks::sum_dtype(losses.dtype())), weight), reduction), losses.dtype());
 }
 
 /// x: [N, C, ...], target: [N, ...].
@@ -56,7 +62,8 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
   const Op<"nll_loss"> op;
   return op.apply(
       [&](const Tensor& x, const Tensor& target, const Tensor& weight) {
-        const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
+        // Weights times log-probabilities may be beyond the range of f32.
+        const TensorOptions wide = x.options().dtype(weight.defined() ? kDouble : checks::sum_dtype(x.dtype()));
         const Tensor valid = ne(target, ignore_index);
         // Ignored entries get class 0, so that every index is valid, and the factor 0.
         const Tensor classes = contiguous(where(valid, target, 0));
@@ -78,7 +85,7 @@ inline Tensor nll_loss_op(const Tensor& x, const Tensor& target, const Tensor& w
         const Tensor slope = where(valid, neg(divisor.defined() ? div(factor, divisor) : factor), zero);
         // `where` again: an ignored entry with a log-probability of -inf must not become NaN.
         Tensor y = where(valid, neg(mul(factor, picked)), zero);
-        if (reduction != LossReduction::None) y = sum(y, kDouble);  // may be beyond the range of f32
+        if (reduction != LossReduction::None) y = sum(y, kDouble);
         if (divisor.defined()) y = div(y, divisor);
         return Result{to(y, x.dtype()), save(classes, slope), [xs = x.impl().sizes](const Backward& b) -> Grads {
                         const Tensor g = to(mul(b.saved(1), b.grad()), b.wanted(0));
@@ -289,12 +296,27 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
   return op.apply(
       [&](const Tensor& x, const Tensor& target) {
         const DType t = result_type(x, target);
+        const auto terms = [&](kernels::Binary kernel, DType dtype) {
+          const Tensor y = same ? empty_like(x, dtype) : empty(sizes, x.options().dtype(dtype));
+          backend(x).binary(y, kernel, detail::broadcast_view(x, sizes), detail::broadcast_view(target, sizes), 1);
+          return y;
+        };
         // Squares of f16 values are kept in f32 if they are still to be summed.
-        const DType single = reduction == LossReduction::None ? t : checks::sum_dtype(t);
-        Tensor y = same ? empty_like(x, single) : empty(sizes, x.options().dtype(single));
-        backend(x).binary(y, kernels::Binary::squared_difference, detail::broadcast_view(x, sizes),
-                          detail::broadcast_view(target, sizes), 1);
-        y = to(detail::reduce_loss(y, reduction), t);
+        const DType wide = reduction == LossReduction::None ? t : checks::sum_dtype(t);
+        Tensor y;
+        if (reduction == LossReduction::None || x.is_cpu()) {
+          y = detail::reduce_loss(terms(kernels::Binary::squared_difference, wide), reduction);
+        }
+        // A square may be beyond the range of f32 although the mean is not. The CPU, whose f64 sums are slower, looks.
+        if (reduction != LossReduction::None && (!y.defined() || !std::isfinite(y.item<double>()))) {
+          const Tensor d = terms(kernels::Binary::sub, wide);
+          const detail::ReductionOutput total(detail::reduced_shape(d, {}, false), d.options().dtype(kDouble));
+          backend(x).reduce(total.kept, kernels::Reduction::sum_squares, d);
+          y = empty({}, d.options().dtype(t));
+          const double n = reduction == LossReduction::Mean ? static_cast<double>(d.numel()) : 1;
+          backend(x).unary(y, kernels::Unary::div_scalar, total.result, n, 0);
+        }
+        y = to(y, t);
         return Result{y, save(x, target), [reduction](const Backward& b) -> Grads {
                         const Tensor x = b.saved(0), target = b.saved(1);
                         const bool both = b.needs(0) && b.needs(1);

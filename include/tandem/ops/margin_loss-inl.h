@@ -65,8 +65,9 @@ TANDEM_OPS Tensor margin_ranking_loss(const Tensor& x1, const Tensor& x2, const 
                checks::show(target));
   const std::vector<Tensor> cast = detail::cast_inputs(op, {x1, x2, target});
   const amp::AutocastOff no_autocast;
-  const Tensor losses = clamp(add(neg(mul(sub(cast[0], cast[1]), cast[2])), margin), 0);
-  return detail::reduce_losses(losses, reduction);
+  const DType t = result_type({cast[0], cast[1], cast[2]});
+  const Tensor difference = sub(to(cast[0], checks::sum_dtype(t)), cast[1]);
+  return to(detail::reduce_losses(clamp(add(neg(mul(difference, cast[2])), margin), 0), reduction), t);
 }
 
 TANDEM_OPS Tensor cosine_embedding_loss(const Tensor& x1, const Tensor& x2, const Tensor& target, double margin,
@@ -110,7 +111,7 @@ TANDEM_OPS Tensor multi_margin_loss(const Tensor& x, const Tensor& target, Scala
   const DType t = cast[0].dtype();
   const Tensor scores = to(cast[0], checks::sum_dtype(t)), index = unsqueeze(cast[1], -1);
   Tensor terms = clamp(add(sub(scores, gather(scores, -1, index)), margin), 0);
-  if (power == 2) terms = mul(terms, terms);
+  if (power == 2) terms = square(to(terms, kDouble));  // a square may be beyond the range of f32, unlike the mean
   if (weight.defined()) {
     const Tensor chosen = index_select(to(cast[2], scores.dtype()), 0, reshape(index, {-1}));
     terms = mul(terms, view(chosen, index.sizes()));
@@ -165,8 +166,11 @@ TANDEM_OPS Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positi
   TANDEM_CHECK(p > 0, StateError, "p = {}, but must be positive", p);
   const std::vector<Tensor> cast = detail::cast_inputs(op, {anchor, positive, negative});
   const amp::AutocastOff no_autocast;
-  return detail::triplet_loss(cast[0], cast[1], cast[2], margin, swap, reduction,
-                              [&](const Tensor& x, const Tensor& y) { return detail::margin_distance(x, y, p, eps); });
+  const DType t = result_type({cast[0], cast[1], cast[2]}), wide = checks::sum_dtype(t);
+  const Tensor loss =
+      detail::triplet_loss(to(cast[0], wide), to(cast[1], wide), to(cast[2], wide), margin, swap, reduction,
+                           [&](const Tensor& x, const Tensor& y) { return detail::margin_distance(x, y, p, eps); });
+  return to(loss, t);
 }
 
 TANDEM_OPS Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive,

@@ -73,10 +73,13 @@ TANDEM_OPS Tensor kl_div(const Tensor& x, const Tensor& target, LossReduction re
   checks::floating("x", x);
   checks::floating("target", target);
   const detail::PairLoss loss{log_target ? Binary::kl_div_log_target : Binary::kl_div, {}};
-  return detail::pair_loss(op, loss, x, target, reduction, [log_target](const Tensor& x, const Tensor& t, size_t i) {
-    if (i == 0) return neg(log_target ? exp(t) : t);
-    return log_target ? mul(exp(t), add(sub(t, x), 1)) : add(sub(log(t), x), 1);
-  });
+  return detail::pair_loss(
+      op, loss, x, target, reduction, [log_target](const Tensor& x, const Tensor& given, size_t i) {
+        if (i == 0 && !log_target) return neg(given);
+        const Tensor t = to(given, checks::sum_dtype(given.dtype()));  // e^t may be beyond the range of f16
+        if (i == 0) return neg(exp(t));
+        return log_target ? mul(exp(t), add(sub(t, x), 1)) : add(sub(log(t), x), 1);
+      });
 }
 
 TANDEM_OPS Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool log_input, bool full, double eps,

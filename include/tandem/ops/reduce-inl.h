@@ -87,7 +87,7 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
         const bool whole = dims.empty();
         return Result{y.result, save(x),
                       [shape, correction, whole, sizes = x.impl().sizes](const Backward& b) -> Grads {
-                        const Tensor x = b.saved(0);
+                        const Tensor x = to(b.saved(0), checks::sum_dtype(b.grad().dtype()));
                         Dims reduced;
                         for (size_t d = 0; d < sizes.size(); ++d) {
                           if (shape.kept[d] == 1) reduced.push_back(static_cast<int64_t>(d));

@@ -104,7 +104,8 @@ struct MomentsBackward {
       : shape(s), sizes(x.impl().sizes), divisor(static_cast<double>(s.count) - static_cast<double>(correction)) {
     if (whole) divisor = std::max<double>(0, divisor);  // below 0 only along dimensions, as in PyTorch
   }
-  Tensor operator()(const Tensor& gy, const Tensor& x, const Tensor& y) const {
+  Tensor operator()(const Tensor& gy, const Tensor& given, const Tensor& y) const {
+    const Tensor x = to(given, checks::sum_dtype(given.dtype()));  // deviations may be beyond the range of f16
     const Tensor centred = sub(x, mean(x, reduced_dims(shape.kept, sizes), true));
     if (!y.defined()) return mul(spread(mul(gy, 2 / divisor), shape.kept, sizes), centred);
     const Tensor deviation = with_shape(y, shape.kept), none = full({}, INFINITY, y.options());
@@ -288,7 +289,7 @@ TANDEM_OPS Tensor nanmean(const Tensor& x, IntArrayRef dims, bool keepdim, std::
   checks::defined("the input", x);
   detail::check_floating(x);
   const Tensor count = sum(logical_not(isnan(x.detach())), dims, keepdim, kLong);
-  return div(nansum(x, dims, keepdim, dtype), count);
+  return to(div(nansum(x, dims, keepdim, kDouble), count), dtype.value_or(x.dtype()));
 }
 TANDEM_OPS Tensor count_nonzero(const Tensor& x, IntArrayRef dims) {
   const OpScope op("count_nonzero");
