@@ -16,7 +16,7 @@ Dims dims_of(const PickleItem& item, const PickleFault& fault) {
   const IValue value = value_of(item, fault);
   fault.check(value.isTuple(), "the sizes or strides of a tensor are not a tuple");
   const std::vector<IValue>& elements = value.toTupleRef().elements();
-  fault.check(elements.size() <= kMaxRank, "a tensor has more than 12 dimensions");
+  if (elements.size() > kMaxRank) fault.leave_out("a tensor of more than 12 dimensions");
   Dims dims;
   for (const IValue& e : elements) {
     fault.check(e.isInt() && e.toInt() >= 0, "a size or stride of a tensor is not an integer of 0 or more");
@@ -48,9 +48,10 @@ Tensor view_of(const Tensor& elements, int64_t offset, const Dims& sizes, const 
   return make_view(elements, sizes, strides, offset);
 }
 
+/// Leaves the tensor out if it has the property that `item` describes.
 void check_empty(const PickleItem& item, const char* otherwise, const PickleFault& fault) {
   const IValue value = value_of(item, fault);
-  fault.check(value.isNone() || (value.isGenericDict() && value.toGenericDict().empty()), otherwise);
+  if (!value.isNone() && !(value.isGenericDict() && value.toGenericDict().empty())) fault.leave_out(otherwise);
 }
 
 void set_gradient_flag(const Tensor& t, const PickleItem& flag, const PickleFault& fault) {
@@ -84,10 +85,8 @@ IValue rebuild_tensor(const Arguments& a, int version, const PickleFault& fault)
   Tensor t = view_of(elements, offset.toInt(), sizes, strides, fault);
   if (version > 1) {
     set_gradient_flag(t, a[4], fault);
-    check_empty(a[5], "a tensor has hooks, which tandem does not load", fault);
-    if (a.size() > fields) {
-      check_empty(a[fields], "a tensor has metadata, such as a conjugate flag; resolve it first", fault);
-    }
+    check_empty(a[5], "a tensor with hooks", fault);
+    if (a.size() > fields) check_empty(a[fields], "a tensor that is to be negated or conjugated", fault);
   }
   return t;
 }
@@ -98,7 +97,7 @@ IValue rebuild_parameter(const Arguments& a, const PickleFault& fault) {
   const IValue data = value_of(a[0], fault);
   fault.check(data.isTensor(), "a parameter has no tensor");
   set_gradient_flag(data.toTensor(), a[1], fault);
-  check_empty(a[2], "a parameter has hooks, which tandem does not load", fault);
+  check_empty(a[2], "a parameter with hooks", fault);
   return data;
 }
 
@@ -118,7 +117,7 @@ PickleItem new_dict(const Arguments& a, const PickleFault& fault) {
   for (const IValue& pair : given.value.toListRef()) {
     fault.check(pair.isList() || pair.isTuple(), "an item of a dictionary is not a pair");
     const std::vector<IValue>& both = pair.isList() ? pair.toListRef() : pair.toTupleRef().elements();
-    fault.check(both.size() == 2 && both[0].isString(), "an item of a dictionary is not a pair of a text and a value");
+    fault.check(both.size() == 2 && is_key(both[0]), "an item of a dictionary is not a pair of a key and a value");
     open->dict.insert_or_assign(both[0], both[1]);
   }
   return open;
@@ -143,7 +142,7 @@ IValue device_of(const Arguments& a, const PickleFault& fault) {
   try {
     return Device(index.isInt() ? fmt::format("{}:{}", type.toStringRef(), index.toInt()) : type.toStringRef());
   } catch (const DeviceError&) {
-    fault.fail(fmt::format("it has the device {}; tandem has cpu and cuda", shown(type.toStringRef())));
+    fault.leave_out(fmt::format("the device {}", shown(type.toStringRef())));
   }
 }
 
@@ -216,11 +215,17 @@ PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& f
   return FinishedItem{IValue(ivalue::Tuple(std::move(values))), size};
 }
 
-PickleItem call(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
+bool is_key(const IValue& v) { return v.isString() || v.isScalar() || v.isNone(); }
+
+namespace {
+
+PickleItem result_of(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
+  const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&function);
+  // The argument is the type of missing values, which is left out.
+  if (global && (*global)->kind == GlobalKind::default_dict) return new_dict({}, fault);
   for (const PickleItem* item : {&function, &arguments}) {
     if (std::holds_alternative<LeftOutItem>(*item)) return *item;
   }
-  const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&function);
   fault.check(global, "it calls something that is not a function");
   const Arguments a = arguments_of(arguments, fault);
   const auto value = [](IValue v) -> PickleItem { return FinishedItem{std::move(v), {}}; };
@@ -251,6 +256,16 @@ PickleItem call(const PickleItem& function, const PickleItem& arguments, const P
       return argument(a, 2, nullptr, fault);
     default:
       fault.fail(fmt::format("it calls {}, which is not a function", shown((*global)->name)));
+  }
+}
+
+}  // namespace
+
+PickleItem call(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
+  try {
+    return result_of(function, arguments, fault);
+  } catch (LeftOutItem& item) {
+    return std::move(item);
   }
 }
 

@@ -11,7 +11,9 @@ struct NamedGlobal {
 constexpr NamedGlobal kGlobals[] = {
     {"collections.OrderedDict", GlobalKind::ordered_dict},
     {"collections.Counter", GlobalKind::counter},
+    {"collections.defaultdict", GlobalKind::default_dict},
     {"builtins.set", GlobalKind::set},
+    {"builtins.frozenset", GlobalKind::set},
     {"builtins.bytearray", GlobalKind::bytearray},
     {"_codecs.encode", GlobalKind::encode},
     {"torch.Size", GlobalKind::size},

@@ -12,7 +12,8 @@ enum class GlobalKind {
   not_allowed,
   ordered_dict,       ///< collections.OrderedDict
   counter,            ///< collections.Counter
-  set,                ///< builtins.set
+  default_dict,       ///< collections.defaultdict
+  set,                ///< builtins.set, builtins.frozenset
   bytearray,          ///< builtins.bytearray
   encode,             ///< _codecs.encode, of bytes
   size,               ///< torch.Size

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -52,8 +53,8 @@ struct StorageItem {
   Tensor elements;
 };
 
-/// What tandem has no counterpart of: an instance of a class, a complex tensor, an integer of 2^70. A tuple with such
-/// an item, and a call with such an argument, are left out as a whole.
+/// What tandem has no counterpart of: an instance of a class, a complex tensor, an integer of 2^70, the device mps. A
+/// tuple with such an item, and a call with such an argument, are left out as a whole.
 struct LeftOutItem {
   std::string what;  ///< for messages: "'numpy.dtype'"
 };
@@ -67,6 +68,8 @@ struct PickleFault {
 
   /// Throws: the bytes are not what Python or PyTorch writes.
   [[noreturn]] void fail(const std::string& fault) const;
+  /// Throws a LeftOutItem: `what` is well formed, but tandem has no counterpart of it. For functions below call().
+  [[noreturn]] void leave_out(std::string what) const { throw LeftOutItem{std::move(what)}; }
   /// Throws: the file is well formed, but has something in a place where it cannot be left out.
   [[noreturn]] void refuse(const std::string& what) const;
   void check(bool ok, const char* fault) const {
@@ -86,6 +89,8 @@ struct ArgumentsItem {
 
 /// The value of an item; finishes an open container. Throws IoError for a name, a storage or what is left out.
 FinishedItem finished_item(const PickleItem& item, const PickleFault& fault);
+/// Whether a dictionary may have this key: a text, a number or None.
+bool is_key(const IValue& v);
 /// A tuple of items: a value if all of them are.
 PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& fault);
 /// The result of REDUCE: one of the calls that PyTorch's files contain, such as that which makes a tensor of a storage.

@@ -26,6 +26,7 @@ enum Opcode : unsigned char {
   BINPERSID = 'Q',
   REDUCE = 'R',
   BINUNICODE = 'X',
+  BINSTRING = 'T',
   SHORT_BINSTRING = 'U',
   BINBYTES = 'B',
   SHORT_BINBYTES = 'C',
@@ -58,10 +59,12 @@ enum Opcode : unsigned char {
   BINBYTES8 = 0x8e,
   EMPTY_SET = 0x8f,
   ADDITEMS = 0x90,
+  FROZENSET = 0x91,
   NEWOBJ_EX = 0x92,
   STACK_GLOBAL = 0x93,
   MEMOIZE = 0x94,
   FRAME = 0x95,
+  BYTEARRAY8 = 0x96,
 };
 
 /// The most values that are noted as left out: one more than a warning names.
@@ -76,7 +79,7 @@ class PickleReader {
   size_t at() const { return at_; }
 
   IValue read() {
-    check(number<uint8_t>() == PROTO, "it does not begin with a protocol number");
+    check(number<uint8_t>() == PROTO, "it is of protocol 0 or 1, or does not begin as a pickle");
     const auto protocol = number<uint8_t>();
     check(protocol >= 2 && protocol <= 5, fmt::format("its protocol is {}, not 2 to 5", protocol));
     for (;;) {
@@ -115,11 +118,6 @@ class PickleReader {
     ++at_;
     return text;
   }
-  std::string text(uint64_t count) {
-    const std::string_view bytes = take(count);
-    check(is_utf8(bytes), "a text is not UTF-8");
-    return std::string(bytes);
-  }
 
   // ---- the stack
   void push(PickleItem item) {
@@ -129,6 +127,10 @@ class PickleReader {
     stack_.push_back(std::move(item));
   }
   void push_value(IValue value) { push(FinishedItem{std::move(value), {}}); }
+  void push_text(uint64_t count) {
+    const std::string_view bytes = take(count);
+    is_utf8(bytes) ? push_value(std::string(bytes)) : push(LeftOutItem{"a text that is not UTF-8"});
+  }
   void push_open(OpenItem::Kind kind) {
     const auto open = std::make_shared<OpenItem>();
     open->kind = kind;
@@ -164,9 +166,7 @@ class PickleReader {
   OpenItem& open_top(std::initializer_list<OpenItem::Kind> kinds, const char* otherwise) {
     auto* open = std::get_if<std::shared_ptr<OpenItem>>(&top());
     check(open && std::find(kinds.begin(), kinds.end(), (*open)->kind) != kinds.end(), otherwise);
-    check(!(*open)->finished,
-          "it changes a value that is already part of another; values that contain themselves "
-          "are not supported");
+    if ((*open)->finished) fault_.refuse("a value that contains itself");
     return **open;
   }
   void include(OpenItem& container, const FinishedItem& child) const {
@@ -203,16 +203,19 @@ class PickleReader {
         push_value(std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())));  // big-endian
         return true;
       case SHORT_BINUNICODE:
-        push_value(text(number<uint8_t>()));
+        push_text(number<uint8_t>());
         return true;
       case BINUNICODE:
-        push_value(text(number<uint32_t>()));
+        push_text(number<uint32_t>());
         return true;
       case BINUNICODE8:
-        push_value(text(number<uint64_t>()));
+        push_text(number<uint64_t>());
         return true;
       case SHORT_BINSTRING:  // Python 2's str, which held text and bytes
-        push_value(text(number<uint8_t>()));
+        push_text(number<uint8_t>());
+        return true;
+      case BINSTRING:
+        push_text(number<uint32_t>());
         return true;
       case SHORT_BINBYTES:
         push_value(IValue::bytes(std::string(take(number<uint8_t>()))));
@@ -221,6 +224,7 @@ class PickleReader {
         push_value(IValue::bytes(std::string(take(number<uint32_t>()))));
         return true;
       case BINBYTES8:
+      case BYTEARRAY8:
         push_value(IValue::bytes(std::string(take(number<uint64_t>()))));
         return true;
       default:
@@ -260,6 +264,12 @@ class PickleReader {
       case TUPLE:
         push(tuple(pop_to_mark()));
         return true;
+      case FROZENSET: {
+        const std::vector<PickleItem> items = pop_to_mark();
+        push_open(Kind::set);
+        append(items, Kind::set);
+        return true;
+      }
       case APPEND:
         append(pop_many(1), Kind::list);
         return true;
@@ -333,8 +343,6 @@ class PickleReader {
       dict.dict.insert_or_assign(std::move(key.value), std::move(value.value));
     }
   }
-
-  static bool is_key(const IValue& v) { return v.isString() || v.isScalar() || v.isNone(); }
 
   /// Handles all other opcodes.
   void step(uint8_t code) {
