@@ -40,16 +40,6 @@ std::optional<IValue> find(const IValue& value, const std::string& key) {
   return outer ? find(*outer, key.substr(dot + 1)) : std::nullopt;
 }
 
-/// Returns the values as a state, if all are tensors.
-std::optional<StateDict> as_tensors(const GenericDict& values) {
-  StateDict state;
-  for (const auto& entry : values) {
-    if (!entry.value().isTensor()) return std::nullopt;
-    state.insert(entry.key().toStringRef(), entry.value().toTensor());
-  }
-  return state;
-}
-
 bool is_pickle(const io::Source& source) {
   const std::optional<io::FileKind> kind = io::look_at(source).kind;
   return kind == io::FileKind::torch || kind == io::FileKind::legacy_torch;
@@ -67,7 +57,10 @@ IValue moved(StateDict state, std::optional<Device> device) {
 
 OutputArchive::OutputArchive() : values_(std::make_shared<GenericDict>()) {}
 
-void OutputArchive::write(const std::string& key, const IValue& value) { values_->insert_or_assign(key, value); }
+void OutputArchive::write(const std::string& key, const IValue& value) {
+  is_state_ = false;
+  values_->insert_or_assign(key, value);
+}
 void OutputArchive::write(const std::string& key, const Tensor& tensor, bool /*is_buffer*/) {
   const OpScope op("write");
   TANDEM_CHECK(tensor.defined(), StateError, "the tensor '{}' is undefined; omit it", key);
@@ -78,12 +71,23 @@ void OutputArchive::write(const std::string& key, const OutputArchive& nested) {
   for (const auto& entry : *nested.values_) write(key + "." + entry.key().toStringRef(), entry.value());
 }
 void OutputArchive::write(const StateDict& state) {
+  const bool is_state = values_->empty();
   for (const auto& item : state) write(item.key(), item.value());
+  is_state_ = is_state;
+}
+
+std::optional<StateDict> OutputArchive::tensors() const {
+  StateDict state;
+  for (const auto& entry : *values_) {
+    if (!entry.value().isTensor()) return std::nullopt;
+    state.insert(entry.key().toStringRef(), entry.value().toTensor());
+  }
+  return state;
 }
 
 void OutputArchive::save_to(const std::string& path) const {
   const OpScope op("save_to");
-  if (const auto state = as_tensors(*values_)) return io::save_state(*state, path);
+  if (const auto state = tensors()) return io::save_state(*state, path);
   io::is_torch_path(path);  // throws for NumPy's
   io::save_pickle(*values_, path);
 }
@@ -198,6 +202,8 @@ std::vector<std::string> InputArchive::keys() const {
 StateDict InputArchive::state_dict() const { return io::to_state_dict(*value_); }
 
 StateDict InputArchive::part_of(const StateDict& state, std::initializer_list<std::string> others) const {
+  const OpScope op("load");
+  if (is_whole_) return state_dict();
   std::unordered_set<std::string> names(others);
   for (const auto& item : state) names.insert(first_name(item.key()));
   StateDict part;
@@ -230,3 +236,60 @@ Tensor InputArchive::tensor() const {
 }
 
 }  // namespace tandem::serialize
+
+// ---- save() and load() of the classes below io/ ----
+
+namespace tandem::nn {
+
+void Module::save(serialize::OutputArchive& archive) const {
+  OrderedDict<std::string, serialize::OutputArchive> parts;  // of submodules that override save()
+  for (const auto& child : children_) {
+    serialize::OutputArchive part;
+    child.value()->save(part);
+    if (!part.is_state_) parts.insert(child.key(), std::move(part));
+  }
+  if (parts.is_empty()) return archive.write(state_dict());
+  for (const auto& item : state_dict()) {
+    if (!parts.contains(serialize::first_name(item.key()))) archive.write(item.key(), item.value());
+  }
+  for (const auto& part : parts) {
+    if (!part.value().values_->empty()) archive.write(part.key(), part.value());
+  }
+}
+
+void Module::load(serialize::InputArchive& archive) {
+  std::unordered_set<std::string> others;  // submodules that override save()
+  if (!archive.is_loaded_) {
+    for (const auto& child : children_) {
+      if (!archive.saves_state(*child.value())) others.insert(child.key());
+    }
+    const StateDict own = state_dict();
+    StateDict state;
+    for (const auto& item : archive.part_of(own, {})) {
+      if (!others.contains(serialize::first_name(item.key()))) state.insert(item.key(), item.value());
+    }
+    for (const auto& item : own) {  // their values remain
+      if (others.contains(serialize::first_name(item.key()))) state.insert(item.key(), item.value());
+    }
+    load_state_dict(state);
+    archive.move(*this);
+  }
+  for (const auto& child : children_) {
+    serialize::InputArchive part;
+    archive.try_read(child.key(), part);
+    part.is_loaded_ = !others.contains(child.key());
+    child.value()->load(part);
+  }
+}
+
+}  // namespace tandem::nn
+
+namespace tandem::optim {
+
+void Optimizer::save(serialize::OutputArchive& archive) const { archive.write(state_dict()); }
+
+void Optimizer::load(serialize::InputArchive& archive) {
+  archive.load_into(*this, {"state", "master_weights", "step_scaler"});
+}
+
+}  // namespace tandem::optim

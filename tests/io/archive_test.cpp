@@ -9,6 +9,7 @@
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/cuda/device.h"
 #include "tandem/io/io.h"
 #include "tandem/nn/nn.h"
@@ -48,6 +49,103 @@ TEST(Serialize, DevicesOfLoadedObjects) {
   const StateDict before = model->state_dict();
   EXPECT_THROWS(load(model, torch_file("module.pt"), kCUDA), DeviceError, "load: ", "cuda");
   EXPECT_EQ(difference(model->state_dict(), before), "");
+}
+
+/// Saves a counter, and not its bias.
+struct CountedImpl : nn::Module {
+  CountedImpl() { register_module("fc", fc); }
+  void save(serialize::OutputArchive& archive) const override {
+    archive.write("weight", fc->weight);
+    archive.write("calls", IValue(calls));
+  }
+  void load(serialize::InputArchive& archive) override {
+    NoGradGuard no_grad;
+    Tensor weight;
+    archive.read("weight", weight);
+    fc->weight.copy_(weight);
+    IValue read;
+    archive.read("calls", read);
+    calls = read.toInt();
+  }
+  nn::Linear fc{nn::LinearOptions(2, 2)};
+  int64_t calls = 0;
+};
+TANDEM_MODULE(Counted);
+
+/// Notes that its values were there when load() ran.
+struct DerivedValueImpl : nn::Module {
+  DerivedValueImpl() { register_module("fc", fc); }
+  void load(serialize::InputArchive& archive) override {
+    nn::Module::load(archive);
+    sum = fc->weight.sum().item<double>();
+  }
+  nn::Linear fc{nn::LinearOptions(2, 2)};
+  double sum = 0;
+};
+TANDEM_MODULE(DerivedValue);
+
+struct OuterImpl : nn::Module {
+  OuterImpl() {
+    register_module("counted", counted);
+    register_module("derived", derived);
+    register_module("head", head);
+  }
+  Counted counted;
+  DerivedValue derived;
+  nn::Linear head{nn::LinearOptions(2, 1)};
+};
+TANDEM_MODULE(Outer);
+
+TEST(Archive, ModulesSaveAndLoadTheirPartsThemselves) {
+  TemporaryFolder folder;
+  const std::string path = folder.path("outer.pt");
+  Outer model, other;
+  model->counted->calls = 7;
+  save(model, path);
+  const Tensor bias = other->counted->fc->bias.detach().clone();
+  load(other, path);
+  EXPECT_EQ(other->counted->calls, 7);
+  EXPECT_EQ(difference(other->counted->fc->weight, model->counted->fc->weight), "");
+  EXPECT_EQ(difference(other->counted->fc->bias, bias), "");
+  EXPECT_EQ(difference(other->head->state_dict(), model->head->state_dict()), "");
+  EXPECT_EQ(other->derived->sum, model->derived->fc->weight.sum().item<double>());
+  serialize::InputArchive archive;
+  archive.load_from(path);
+  EXPECT_FALSE(archive.keys().empty());
+  Tensor missing;
+  EXPECT_FALSE(archive.try_read("counted.fc.bias", missing));
+  // A class that overrides load() alone keeps the format and the checks of state_dict().
+  save(model->derived, folder.path("derived.safetensors"));
+  EXPECT_EQ(difference(io::load_state(folder.path("derived.safetensors")), model->derived->state_dict()), "");
+  EXPECT_THROWS(load(other->derived, path), StateError, "unexpected", "'head.weight'");
+  // An archive that lacks a part leaves the model unchanged.
+  const StateDict before = other->state_dict();
+  nn::Sequential partial(nn::Linear(2, 1));
+  save(partial, path);
+  EXPECT_THROWS(load(other, path), StateError, "missing", "'head.weight'");
+  EXPECT_EQ(difference(other->state_dict(), before), "");
+}
+
+/// Keeps one number in files.
+struct CountingOptimizer : optim::SGD {
+  using SGD::SGD;
+  void save(serialize::OutputArchive& archive) const override { archive.write("count", tensor(count)); }
+  void load(serialize::InputArchive& archive) override {
+    Tensor read;
+    archive.read("count", read);
+    count = read.item<int64_t>();
+  }
+  int64_t count = 0;
+};
+
+TEST(Archive, OptimizersSaveAndLoadThemselves) {
+  TemporaryFolder folder;
+  auto model = new_model();
+  CountingOptimizer optimizer(model->parameters(), optim::SGDOptions(0.1)), other(model->parameters(), 0.2);
+  optimizer.count = 3;
+  save(optimizer, folder.path("optimizer.pt"));
+  load(static_cast<optim::Optimizer&>(other), folder.path("optimizer.pt"));
+  EXPECT_EQ(other.count, 3);
 }
 
 TEST(Archive, EntriesKeepNamesAndValues) {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "tandem/io/checkpoint.h"
-#include "tandem/nn/module_holder.h"
+#include "tandem/nn/module.h"
+#include "tandem/optim/optimizer.h"
 #include "tandem/tensor/state_dict.h"
 
 #pragma GCC visibility push(default)
@@ -22,6 +23,12 @@ class GenericDict;
 class IValue;
 
 namespace serialize {
+
+class InputArchive;
+
+/// Classes whose save() and load() a program can override.
+template <class T>
+concept Overridable = std::derived_from<T, nn::Module> || std::derived_from<T, optim::Optimizer>;
 
 /// Values by name, to be written to a file:
 ///
@@ -58,8 +65,15 @@ class OutputArchive {
   void save_to(std::ostream& stream) const;
   void save_to(const std::function<size_t(const void* data, size_t bytes)>& write) const;
 
+  /// Returns the values as a state, or nothing if one of them is not a tensor.
+  std::optional<StateDict> tensors() const;
+
  private:
+  friend class InputArchive;
+  friend class nn::Module;
+
   std::shared_ptr<GenericDict> values_;
+  bool is_state_ = false;  // whether the values are the entries of one state
 };
 
 /// Reads archives, and all other files that load() reads:
@@ -112,6 +126,14 @@ class InputArchive {
     object.load_state_dict(part_of(object.state_dict(), others));
     move(object);
   }
+  /// Calls load() of an object to which all of the archive belongs: entries that it does not know are errors, unless
+  /// its save() writes more than its state_dict().
+  template <class T>
+  void load_all(T& object) {
+    is_whole_ = saves_state(object);
+    *this >> object;
+    is_whole_ = false;
+  }
   /// Moves a module to the device given to load_from().
   template <class T>
   void move(T& object) const {
@@ -121,6 +143,18 @@ class InputArchive {
   }
 
  private:
+  friend class nn::Module;
+
+  /// Whether save() writes the state_dict() and nothing else. An Error means that the program's own save() has thrown.
+  template <class T>
+  static bool saves_state(const T& object) {
+    OutputArchive archive;
+    try {
+      archive << object;
+    } catch (const Error&) {
+    }
+    return archive.is_state_;
+  }
   StateDict part_of(const StateDict& state, std::initializer_list<std::string> others) const;
   [[noreturn]] void throw_missing(const char* what, const std::string& key) const;
   void set(IValue value, std::string where, std::optional<Device> device);
@@ -128,6 +162,8 @@ class InputArchive {
   std::shared_ptr<const IValue> value_;  // a dictionary or object
   std::string where_;                    // in messages
   std::optional<Device> device_;
+  bool is_whole_ = false;   // whether all entries belong to the object that is loaded
+  bool is_loaded_ = false;  // whether the module that is loaded has its values already
 };
 
 /// The arguments of InputArchive::load_from.
@@ -145,8 +181,24 @@ inline InputArchive& operator>>(InputArchive& archive, Tensor& tensor) {
   archive.read("0", tensor);
   return archive;
 }
+inline OutputArchive& operator<<(OutputArchive& archive, const nn::Module& module) {
+  module.save(archive);
+  return archive;
+}
+inline InputArchive& operator>>(InputArchive& archive, nn::Module& module) {
+  module.load(archive);
+  return archive;
+}
+inline OutputArchive& operator<<(OutputArchive& archive, const optim::Optimizer& optimizer) {
+  optimizer.save(archive);
+  return archive;
+}
+inline InputArchive& operator>>(InputArchive& archive, optim::Optimizer& optimizer) {
+  optimizer.load(archive);
+  return archive;
+}
 template <io::Stateful T>
-OutputArchive& operator<<(OutputArchive& archive, const T& object) {
+requires(!Overridable<T>) OutputArchive& operator<<(OutputArchive& archive, const T& object) {
   if constexpr (requires { object.save(archive); }) {
     object.save(archive);
   } else {
@@ -155,7 +207,7 @@ OutputArchive& operator<<(OutputArchive& archive, const T& object) {
   return archive;
 }
 template <io::Stateful T>
-InputArchive& operator>>(InputArchive& archive, T& object) {
+requires(!Overridable<T>) InputArchive& operator>>(InputArchive& archive, T& object) {
   if constexpr (requires { object.load(archive); }) {
     object.load(archive);
   } else {

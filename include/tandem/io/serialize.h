@@ -40,7 +40,8 @@ concept FileOrOutput = std::convertible_to<T, const std::string&> || std::conver
 
 }  // namespace io
 
-/// Writes a tensor, a list of tensors or an object's state_dict() to a path or a std::ostream. A path that ends in .pt
+/// Writes a tensor, a list of tensors or an object to a path or a std::ostream: what the object's save() writes to an
+/// archive, or its state_dict() if it has no save(). A path that ends in .pt
 /// or .pth gets PyTorch's format, which torch.load(path, weights_only=True) reads; .npy and .npz are refused, see
 /// io::save_npy and io::save_npz; other paths and streams get the safetensors format. The keys of a module are
 /// PyTorch's, so model files can be exchanged between Python and C++.
@@ -50,9 +51,11 @@ void save(const std::vector<Tensor>& tensors, const std::string& path);
 void save(const std::vector<Tensor>& tensors, std::ostream& stream);
 template <io::Stateful T, io::FileOrOutput Out>
 void save(const T& object, Out&& out) {
-  const StateDict state = object.state_dict();
-  const OpScope op("save");  // not earlier: state_dict() may be the user's
-  io::save_state(state, out);
+  serialize::OutputArchive archive;
+  archive << object;
+  const OpScope op("save");  // not earlier: save() and state_dict() may be the user's
+  const std::optional<StateDict> tensors = archive.tensors();
+  tensors ? io::save_state(*tensors, out) : archive.save_to(out);
 }
 template <class M, io::FileOrOutput Out>
 void save(const nn::ModuleHolder<M>& module, Out&& out) {
@@ -94,14 +97,15 @@ template <io::Stateful T, class... From>
 requires serialize::Input<From...>
 void load(T& object, From&&... from) {
   serialize::InputArchive archive;
-  StateDict state;
   {
     const OpScope op("load");
     archive.load_from(std::forward<From>(from)...);
-    state = archive.state_dict();
   }
-  object.load_state_dict(state);
-  archive.move(object);
+  if constexpr (serialize::Overridable<T> || requires { object.load(archive); }) {
+    archive.load_all(object);
+  } else {
+    object.load_state_dict(archive.state_dict());
+  }
 }
 template <class M, class... From>
 requires serialize::Input<From...>

@@ -17,6 +17,11 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace tandem::serialize
+
 namespace tandem::nn {
 
 class ResettableModule;
@@ -173,15 +178,13 @@ class Module : public std::enable_shared_from_this<Module> {
   /// does not derive from Cloneable; StateError if reset() registers other parts than the module has.
   virtual std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const;
 
-  // ---- archives (io/archive.h); tandem::save(module, path) and load(module, path) need none
-  /// Writes state_dict() to a serialize::OutputArchive, and loads it from a serialize::InputArchive, of which other
-  /// entries are ignored. load() throws as load_state_dict() does.
-  template <class Archive>
-  requires requires(Archive& archive, const StateDict& state) { archive.write(state); }
-  void save(Archive& archive) const { archive.write(state_dict()); }
-  template <class Archive>
-  requires requires(Archive& archive, Module& module) { archive.load_into(module); }
-  void load(Archive& archive) { archive.load_into(*this); }
+  // ---- archives (io/archive.h). tandem::save(module, path) and load(module, path) call these.
+  /// Writes state_dict(). A class that keeps more than tensors, or another format, overrides both functions. In the
+  /// archive of a module, a submodule that overrides save() writes its entries itself.
+  virtual void save(serialize::OutputArchive& archive) const;
+  /// Loads the entries of this module as load_state_dict() does, and ignores others. Then calls load() of the
+  /// submodules.
+  virtual void load(serialize::InputArchive& archive);
   TANDEM_UNAVAILABLE("use tandem::save(module, path)") void save(const std::string& path) const;
   TANDEM_UNAVAILABLE("use tandem::load(module, path)") void load(const std::string& path);
 

@@ -15,6 +15,11 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem::serialize {
+class InputArchive;
+class OutputArchive;
+}  // namespace tandem::serialize
+
 namespace tandem::optim {
 
 /// The hyperparameters of one parameter group.
@@ -231,15 +236,10 @@ class Optimizer {
   /// Checks a state as load_state_dict does, and returns a function that loads it. The optimizer must not change before
   /// that function is called.
   virtual StateCommit prepare_load_state_dict(const StateDict& state);
-  /// Writes state_dict() to a serialize::OutputArchive, and loads it from a serialize::InputArchive (io/archive.h).
-  template <class Archive>
-  void save(Archive& archive) const {
-    archive.write(state_dict());
-  }
-  template <class Archive>
-  void load(Archive& archive) {
-    archive.load_into(*this, {"state", "master_weights", "step_scaler"});
-  }
+  /// Writes state_dict() to an archive (io/archive.h), and loads it from one, of which entries with other names are
+  /// ignored. tandem::save(optimizer, path) and load(optimizer, path) call these.
+  virtual void save(serialize::OutputArchive& archive) const;
+  virtual void load(serialize::InputArchive& archive);
 
  protected:
   /// The optimizer that keeps the state and the masters of this one's parameters. Wrappers around an optimizer return
@@ -292,6 +292,10 @@ class Optimizer {
   /// replay first writes the rate from the group's options there. Null outside a capture.
   const double* captured_lr(const OptimizerParamGroup& group) const;
 
+  std::vector<OptimizerParamGroup> param_groups_;
+  State state_;
+  std::unique_ptr<OptimizerOptions> defaults_;
+
  private:
   static uint64_t next_id();
   const Optimizer& holder() const { return const_cast<Optimizer*>(this)->state_holder(); }
@@ -315,7 +319,6 @@ class Optimizer {
   uint64_t id_ = next_id();
   std::shared_ptr<const Optimizer*> self_ =
       std::make_shared<const Optimizer*>(this);  // for weak references from CUDA graphs
-  std::vector<OptimizerParamGroup> param_groups_;
   MasterWeights master_kind_ = MasterWeights::none;
   mutable std::unordered_map<TensorImpl*, Master> masters_;  // updated on access
   mutable std::vector<Tensor> kept_;                         // the parameters that have had a state or a master
@@ -324,8 +327,6 @@ class Optimizer {
 
   std::shared_ptr<StepScaler> step_scaler_;
   bool inside_scaler_ = false;
-  State state_;
-  std::unique_ptr<OptimizerOptions> defaults_;
   StateDict unknown_;  // entries of a loaded state that this optimizer does not know
 };
 
