@@ -4,7 +4,8 @@ scripts read. Prints the differences.
 
 Found are, in C++, the names in getenv(), and in files that call it with a variable all strings in capitals with an
 underscore; a name that the source puts together is found by its last part. In Python, those in os.environ[...], os.environ.get() and os.getenv(). In shell
-scripts, variables with a default or another choice for an unset one, such as ${CXX:-g++}. In CMake, $ENV{...}.
+scripts, variables with a default or another choice for an unset one, such as ${CXX:-g++}. In CMake, ENV{...}, and
+ENV followed by a name, among the hints of find_program() and its like.
 
 Usage: check_environment.py [--self-test]
 """
@@ -23,7 +24,7 @@ NAME = re.compile(r'"([A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])"')
 READ = {
     "py": re.compile(r"""(?:environ\[|environ\.get\(|environ\.setdefault\(|\bgetenv\()["']([A-Z][A-Z0-9_]*)"""),
     "sh": re.compile(r"\$\{([A-Z][A-Z0-9_]*):?[-+?]"),
-    "cmake": re.compile(r"\$ENV\{([A-Z][A-Z0-9_]*)\}"),
+    "cmake": re.compile(r"\bENV(?:\{| )([A-Z][A-Z0-9_]*)\b"),
 }
 KINDS = {"cpp": "cpp", "cu": "cpp", "h": "cpp", "inc": "cpp", "py": "py", "sh": "sh", "cmake": "cmake", "txt": "cmake"}
 
@@ -73,7 +74,7 @@ def self_test():
     assert names_read("cpp", 'std::getenv(name); f("B_C"); f("_D"); g("lower_case"); g("E");') == {"B_C", "_D"}
     assert names_read("py", 'os.environ.get("A_B", 0) + os.environ["C"]') == {"A_B", "C"}
     assert names_read("sh", "${CXX:-g++} $HOME ${JOBS-2}") == {"CXX", "JOBS"}
-    assert names_read("cmake", "$ENV{CUDNN_ROOT}") == {"CUDNN_ROOT"}
+    assert names_read("cmake", "$ENV{A_B} DEFINED ENV{C} HINTS ENV D PATHS") == {"A_B", "C", "D"}
     page = "| `A_B`, `A_C` | x |\n| `D` | `E` |\n"
     assert listed(page) == {"A_B", "A_C", "D"}
     assert not differences({"A_B": "f", "_C": "f", "D": "f"}, listed(page))
