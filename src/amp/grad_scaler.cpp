@@ -76,6 +76,7 @@ autograd::LossScalePtr GradScaler::current() {
     made = std::make_shared<autograd::LossScale>(autograd::LossScale::Kind::scaled);
     made->factor = empty({}, scale_.options());
     made->inverse = empty({}, scale_.options());
+    made->source = scale_;
   }
   backend(scale_).copy_scale(made->factor, made->inverse, scale_);
   current_ = std::move(made);

@@ -8,6 +8,7 @@
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/math/binary.h"
+#include "tandem/tensor/current_capture.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem::autograd {
@@ -83,6 +84,9 @@ void AccumulateGrad::accumulate(Tensor& g) {
       OutputMeta(variable_).str(), OutputMeta(grad).str());
   GradientScale before = gradient_scale(variable_);
   if (before.is_written()) forget_what_writes_change(before, scale);
+  if (GraphCapture* capture = variable_.is_cuda() ? current_capture() : nullptr) {
+    before.scale = scale_at_replays(*capture, variable_, before, shared(scale));
+  }
   const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
   // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
   const bool rescales_sum = can_rescale(before.scale.get(), sum.scale), rescales_g = can_rescale(scale, sum.scale);

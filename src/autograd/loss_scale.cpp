@@ -5,6 +5,7 @@
 #include "tandem/autograd/backward_scaler.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/backend.h"
+#include "tandem/base/check.h"
 #include "tandem/tensor/capture.h"
 
 namespace tandem::autograd {
@@ -15,6 +16,52 @@ using Kind = LossScale::Kind;
 LossScalePtr only(Kind kind) { return std::make_shared<const LossScale>(kind); }
 
 bool is(const LossScale* scale, Kind kind) { return scale && scale->kind == kind; }
+
+/// Marks that the graph of a capture writes the gradient. Returns false if it was marked before.
+bool mark_written(GraphCapture& capture, const AutogradMeta& m) {
+  std::shared_ptr<void>& mark = capture.note(&m);
+  if (mark) return false;
+  mark = std::make_shared<char>();
+  return true;
+}
+
+/// Notes what was known of the defined `.grad` of a leaf.
+void note_again(const Tensor& leaf, const GradientScale& known) {
+  if (known.is_unchanged) {
+    note_gradient_scale(leaf, known.scale, known.partly_assigned);
+  } else {
+    note_written_gradient(leaf, known);
+  }
+}
+
+/// A gradient to which a graph adds one of scale `added`.
+struct ReplayedSum {
+  std::weak_ptr<TensorImpl> leaf, gradient;
+  LossScalePtr added;
+  uint64_t version = 0;  ///< of the scaler's scale at the last replay; 0: none
+
+  bool is_of(const Tensor& x) const {
+    return x.defined() && x.grad().defined() && x.grad().impl_ptr() == gradient.lock();
+  }
+  /// Runs before a replay, which computes added->factor from the scaler's scale again.
+  void prepare() {
+    const uint64_t last = std::exchange(version, added->source.impl().storage->version() + 1);
+    const Tensor x(leaf.lock());
+    if (!is_of(x)) return;
+    const GradientScale now = gradient_scale(x);
+    LossScale next(Kind::scaled);
+    next.factor = added->source;
+    if ((now.scale == added && version == last) || !can_rescale(now.scale.get(), &next)) return;
+    const Tensor grad = x.grad();
+    TANDEM_CHECK(!is_reduced_floating_point(grad.dtype()), StateError,
+                 "the graph adds to a {} gradient that has another scale; call zero_grad before the replay, or keep "
+                 "master weights, with which gradients are f32",
+                 name(grad.dtype()));
+    rescale_(grad, now.scale.get(), &next);
+    grad.impl().storage->bump_version();
+    note_gradient_scale(x, added, now.partly_assigned);
+  }
+};
 
 }  // namespace
 
@@ -54,7 +101,9 @@ void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_ass
   m.scaled_grad_version = m.grad._version();
   m.partly_assigned = partly_assigned;
   GraphCapture* const capture = leaf.is_cuda() ? current_capture() : nullptr;
-  if (!capture || !m.loss_scale || m.loss_scale->kind == Kind::plain) return;
+  if (!capture) return;
+  mark_written(*capture, m);
+  if (!m.loss_scale || m.loss_scale->kind == Kind::plain) return;
   // A replay writes the gradient again.
   capture->after_replay(
       [weak = std::weak_ptr(leaf.impl_ptr()), noted = m.scaled_grad, scale = m.loss_scale, partly_assigned] {
@@ -63,6 +112,18 @@ void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_ass
           note_gradient_scale(x, scale, partly_assigned);
         }
       });
+}
+
+LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const GradientScale& now,
+                              const LossScalePtr& added) {
+  if (!is(added.get(), Kind::scaled) || !mark_written(capture, meta(leaf))) return now.scale;
+  ReplayedSum sum{leaf.impl_ptr(), leaf.grad().impl_ptr(), added};
+  capture.before_replay([sum]() mutable { sum.prepare(); });
+  // The capture itself adds nothing.
+  capture.at_end([sum, now] {
+    if (const Tensor x(sum.leaf.lock()); sum.is_of(x)) note_again(x, now);
+  });
+  return can_rescale(now.scale.get(), added.get()) ? added : now.scale;
 }
 
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
@@ -84,12 +145,7 @@ void replace_gradient(const Tensor& leaf, Tensor gradient) {
   const GradientScale kept = gradient_scale(leaf);
   Tensor& grad = meta(leaf).grad;
   grad = std::move(gradient);
-  if (!kept.scale || !grad.defined()) return;
-  if (kept.is_unchanged) {
-    note_gradient_scale(leaf, kept.scale, kept.partly_assigned);
-  } else {
-    note_written_gradient(leaf, kept);
-  }
+  if (kept.scale && grad.defined()) note_again(leaf, kept);
 }
 
 KeepGradientScales::KeepGradientScales(const std::vector<Tensor>& leaves) {

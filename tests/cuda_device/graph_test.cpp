@@ -203,6 +203,44 @@ TEST_F(Graph, StepMayRunOutsideTheGraph) {
   expect_equal(train(true), train(false));
 }
 
+/// The graph adds to gradients of the scale that a step, an update or another pass has left them with.
+TEST_F(Graph, ReplaysAddToGradientsOfOtherScales) {
+  const auto train = [](bool graphed) {
+    Tensor w = ones({4}, kCUDA).requires_grad_();
+    const Tensor x = full({4}, 3, kCUDA);
+    optim::SGD sgd({w}, 0x1p-10);
+    amp::GradScaler scaler(amp::GradScalerOptions().init_scale(4));
+    const auto backward = [&] { scaler.scale((w * x).sum()).backward(); };
+    std::vector<Tensor> trace;
+    const auto keep = [&] { trace.push_back(w.detach().cpu().clone()); };
+    CUDAGraph graph;
+    const auto pass = [&] { graphed ? graph.replay() : backward(); };
+    backward();
+    if (graphed) graph.capture(backward);
+    pass();  // to a gradient of an eager pass
+    pass();
+    scaler.step(sgd);
+    scaler.update(1024.0);
+    keep();
+    pass();  // to one that the step has unscaled
+    scaler.update(2.0);
+    pass();  // over an update
+    pass();
+    backward();
+    pass();
+    scaler.step(sgd);
+    scaler.update();
+    keep();
+    sgd.zero_grad(false);
+    pass();
+    scaler.step(sgd);
+    scaler.update();
+    keep();
+    return trace;
+  };
+  expect_equal(train(true), train(false));
+}
+
 /// The environment switch's scaling, which the program does not see: whole steps in the graph, only the backward pass,
 /// or two steps of two optimizers.
 TEST_F(Graph, AutoMixedPrecision) {

@@ -10,6 +10,10 @@
 #include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
+namespace tandem {
+class GraphCapture;
+}
+
 namespace tandem::autograd {
 
 /// The scale of a gradient. Gradients without one were assigned by the program.
@@ -31,6 +35,7 @@ struct LossScale : std::enable_shared_from_this<LossScale> {
 
   const Kind kind;
   Tensor factor, inverse;  ///< the scale and 1 / scale: f32 of one element. Undefined for other kinds than `scaled`
+  Tensor source;           ///< what they are computed from, by each replay of a graph again: the scale of the scaler
 };
 using LossScalePtr = std::shared_ptr<const LossScale>;
 
@@ -54,6 +59,10 @@ struct GradientScale {
 GradientScale gradient_scale(const Tensor& leaf);
 /// Notes the scale of the defined `.grad` of a leaf, as it is now.
 void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned = false);
+/// In the capture of a graph, which will add a gradient of scale `added` to the `.grad` of a leaf: each replay first
+/// brings that to the scale. Returns the scale that it has then; `now` is that of now.
+LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const GradientScale& now,
+                              const LossScalePtr& added);
 /// Multiplies the `.grad` of a leaf, if its scale is known, so that it gets the scale `scale`. A 16-bit gradient with
 /// another scale becomes f32.
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale);
