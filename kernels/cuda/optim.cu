@@ -12,24 +12,27 @@
 namespace tandem::cuda {
 
 void sgd(ArrayRef<SgdCall> calls) {
+  steps::Launches launches;
   for (const SgdCall& call : calls) {
-    steps::run(call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov},
-               {&call.momentum_buffers}, call.steps, {}, call.lr, call.captured_lr, call.maximize);
+    steps::add_step(launches, call, math::Sgd{call.momentum, call.dampening, call.weight_decay, call.nesterov},
+                    {&call.momentum_buffers}, call.steps, {}, call.lr, call.captured_lr, call.maximize);
   }
-}
-
-static void adam_step(const AdamCall& call) {
-  const math::Adam rule{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled};
-  const steps::StateLists states = {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs};
-  if (kernels::any_compact(states)) {
-    steps::run_compact(call, rule, states, call.steps, call.exp_avg_scales, call.lr, call.captured_lr, call.maximize);
-  } else {
-    steps::run(call, rule, states, call.steps, {}, call.lr, call.captured_lr, call.maximize);
-  }
+  launches.run();
 }
 
 void adam(ArrayRef<AdamCall> calls) {
-  for (const AdamCall& call : calls) adam_step(call);
+  steps::Launches launches;
+  for (const AdamCall& call : calls) {
+    const math::Adam rule{call.beta1, call.beta2, call.eps, call.weight_decay, call.decoupled};
+    const steps::StateLists states = {&call.exp_avgs, &call.exp_avg_sqs, &call.max_exp_avg_sqs};
+    if (kernels::any_compact(states)) {
+      steps::add_compact_step(launches, call, rule, states, call.steps, call.exp_avg_scales, call.lr, call.captured_lr,
+                              call.maximize);
+    } else {
+      steps::add_step(launches, call, rule, states, call.steps, {}, call.lr, call.captured_lr, call.maximize);
+    }
+  }
+  launches.run();
 }
 
 }  // namespace tandem::cuda

@@ -163,19 +163,19 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfUpdates)
       });
 }
 
-/// Runs the step of a rule with step counts, some of whose states have fewer bits than f32. `scales`: inverse
+/// Adds the step of a rule with step counts, some of whose states have fewer bits than f32. `scales`: inverse
 /// scales of the first states; may be empty or have undefined entries.
 template <class R>
-void run_compact(const OptimizerTensors& call, const R& rule, const StateLists& states,
-                 const std::vector<Tensor>& steps, const std::vector<Tensor>& scales, double lr,
-                 const double* captured_lr, bool maximize) {
+void add_compact_step(Launches& launches, const OptimizerTensors& call, const R& rule, const StateLists& states,
+                      const std::vector<Tensor>& steps, const std::vector<Tensor>& scales, double lr,
+                      const double* captured_lr, bool maximize) {
   const StepList list = list_of<float>(call, states, steps, {}, /*row_major=*/true);
   if (list.tensors.count() == 0) return;
   const Device device = call.params[0].device();
   const DeviceGuard on(device);
   const Scaling scaling = scaling_of(call.scaling, maximize);
-  const auto prepared =
-      prepare(list, scaling, Rule<float, R>{rule, lr, captured_lr, states_present(states), nullptr}, device);
+  const auto with_constants = add_constants(
+      launches, list, scaling, Rule<float, R>{rule, lr, captured_lr, states_present(states), nullptr}, device);
   if (list.tensors.chunks() == 0) return;
   std::vector<uint64_t> words = list.tensors.words();
   const auto scales_at = static_cast<int64_t>(words.size());
@@ -183,9 +183,10 @@ void run_compact(const OptimizerTensors& call, const R& rule, const StateLists& 
     const bool has = !scales.empty() && scales[i].defined();
     words.push_back(has ? reinterpret_cast<uint64_t>(scales[i].raw_bytes()) : 0);
   }
-  with_table(words, [&](const auto& table) {
-    launch(update_compact<R, std::decay_t<decltype(table)>>, block_stride(list.tensors.chunks()), table,
-           list.tensors.count(), list.tensors.chunks(), scales_at, scaling, prepared.rule);
+  launches.add(words, [count = list.tensors.count(), chunks = list.tensors.chunks(), scales_at, scaling,
+                       with_constants](const auto& table) {
+    launch(update_compact<R, std::decay_t<decltype(table)>>, block_stride(chunks), table, count, chunks, scales_at,
+           scaling, with_constants);
   });
 }
 

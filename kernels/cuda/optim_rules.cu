@@ -78,7 +78,7 @@ struct LambUpdate {
 };
 
 template <class C>
-void apply_updates(const OptimizerCall& call, const std::vector<Tensor>& updates) {
+void add_applied_updates(Launches& launches, const OptimizerCall& call, const std::vector<Tensor>& updates) {
   OptimizerTensors tensors{call.params, updates, call.shadows, {{}, call.scaling.found_inf}};
   const TensorList<kOperands> list = list_of<C>(tensors, {}, {}, {}).tensors;
   if (list.chunks() == 0) return;
@@ -87,40 +87,44 @@ void apply_updates(const OptimizerCall& call, const std::vector<Tensor>& updates
   const auto options = TensorOptions(kByte).device(call.params[0].device());
   const Tensor partial = empty({list.chunks() * static_cast<int64_t>(sizeof(Squares))}, options);
   const Tensor ratios = empty({list.count() * static_cast<int64_t>(sizeof(double))}, options);
-  auto* sums = static_cast<Squares*>(partial.raw_bytes());
   auto* factors = static_cast<double*>(ratios.raw_bytes());
-  with_table(list.words(), [&](const auto& table) {
+  const auto norms = [partial, ratios, factors, updates, count = list.count(), chunks = list.chunks(),
+                      scaling](const auto& table) {
     using Table = std::decay_t<decltype(table)>;
-    launch(square_chunks<C, Table>, block_stride(list.chunks()), table, list.count(), list.chunks(), scaling, sums);
-    launch(trust_ratios<Table>, block_stride(list.count()), table, list.count(), scaling, sums, factors);
-  });
-  launch_updates(list, scaling, LambUpdate<C>{call.lr, call.captured_lr, factors});
+    auto* sums = static_cast<Squares*>(partial.raw_bytes());
+    launch(square_chunks<C, Table>, block_stride(chunks), table, count, chunks, scaling, sums);
+    launch(trust_ratios<Table>, block_stride(count), table, count, scaling, sums, factors);
+  };
+  launches.add(list.words(), norms);
+  add_updates(launches, list, scaling, LambUpdate<C>{call.lr, call.captured_lr, factors});
 }
 
-void lamb_step(const OptimizerCall& call, const math::Lamb& rule) {
+void add_lamb_step(Launches& launches, const OptimizerCall& call, const math::Lamb& rule) {
   std::vector<Tensor> updates;
   for (const Tensor& p : call.params) updates.push_back(empty_like(p, p.dtype() == kDouble ? kDouble : kFloat));
-  run(call, rule, {&call.states[0], &call.states[1], &updates}, call.steps, call.scalars, call.lr, call.captured_lr,
-      call.maximize);
-  apply_updates<float>(call, updates);
-  apply_updates<double>(call, updates);
+  add_step(launches, call, rule, {&call.states[0], &call.states[1], &updates}, call.steps, call.scalars, call.lr,
+           call.captured_lr, call.maximize);
+  add_applied_updates<float>(launches, call, updates);
+  add_applied_updates<double>(launches, call, updates);
 }
 
 }  // namespace
 }  // namespace steps
 
 void optimizer_step(ArrayRef<OptimizerCall> calls) {
+  steps::Launches launches;
   for (const OptimizerCall& call : calls) {
     const auto visitor = [&]<class R>(const R& rule) {
       if constexpr (std::is_same_v<R, math::Lamb>) {
-        steps::lamb_step(call, rule);
+        steps::add_lamb_step(launches, call, rule);
       } else {
-        steps::run(call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps, call.scalars, call.lr,
-                   call.captured_lr, call.maximize);
+        steps::add_step(launches, call, rule, {&call.states[0], &call.states[1], &call.states[2]}, call.steps,
+                        call.scalars, call.lr, call.captured_lr, call.maximize);
       }
     };
     std::visit(visitor, call.rule);
   }
+  launches.run();
 }
 
 }  // namespace tandem::cuda

@@ -1,5 +1,8 @@
 #pragma once
 // The kernels of optimizer steps over lists of tensors; optim.cu and optim_rules.cu have the slots.
+#include <functional>
+#include <utility>
+
 #include "kernels/cuda/chunks.h"
 #include "kernels/cuda/element.h"
 #include "tandem/backend.h"
@@ -240,22 +243,38 @@ StepList list_of(const OptimizerTensors& call, const StateLists& states, const s
   return list;
 }
 
-/// Launches the updates of a list's elements.
+/// The launches of a step. All calls of a step are prepared before the first launch, so that a failing allocation
+/// leaves parameters and states as they are.
+class Launches {
+ public:
+  /// Adds f(table) for the current device; `f` is copied. Allocates the table.
+  template <class F>
+  void add(const std::vector<uint64_t>& words, const F& f) {
+    with_table_owner(words, [&](auto owner) {
+      all_.emplace_back([owner = std::move(owner), f, device = current_device()] {
+        const DeviceGuard on(Device(kCUDA, device));
+        f(owner.parameter());
+      });
+    });
+  }
+  void run() const {
+    for (const std::function<void()>& launch : all_) launch();
+  }
+
+ private:
+  std::vector<std::function<void()>> all_;
+};
+
+/// Adds the updates of a list's elements.
 template <class UpdateRule>
-void launch_updates(const TensorList<kOperands>& list, const Scaling& scaling, const UpdateRule& rule) {
+void add_updates(Launches& launches, const TensorList<kOperands>& list, const Scaling& scaling,
+                 const UpdateRule& rule) {
   if (list.chunks() == 0) return;
-  with_table(list.words(), [&](const auto& table) {
-    launch(update_list<UpdateRule, std::decay_t<decltype(table)>>, block_stride(list.chunks()), table, list.count(),
-           list.chunks(), scaling, rule);
+  launches.add(list.words(), [count = list.count(), chunks = list.chunks(), scaling, rule](const auto& table) {
+    launch(update_list<UpdateRule, std::decay_t<decltype(table)>>, block_stride(chunks), table, count, chunks, scaling,
+           rule);
   });
 }
-
-/// The rule of a call, with each tensor's constants in temporary memory.
-template <class C, class R>
-struct PreparedRule {
-  Rule<C, R> rule;
-  Tensor per_tensor;
-};
 
 /// The lists of the states that are present, as bits.
 inline unsigned states_present(const StateLists& states) {
@@ -264,45 +283,47 @@ inline unsigned states_present(const StateLists& states) {
   return present;
 }
 
-/// Launches the computation of the constants of a step, if it has step counts.
+/// Adds the computation of the constants of a step, if it has step counts, and returns the rule that uses them.
 template <class C, class R>
-PreparedRule<C, R> prepare(const StepList& list, const Scaling& scaling, const Rule<C, R>& rule, Device device) {
-  PreparedRule<C, R> prepared{rule, {}};
-  if (list.counts.empty()) return prepared;
+Rule<C, R> add_constants(Launches& launches, const StepList& list, const Scaling& scaling, Rule<C, R> rule,
+                         Device device) {
+  if (list.counts.empty()) return rule;
   using PerTensor = typename Rule<C, R>::PerTensor;
   const size_t count = list.counts.size();
-  prepared.per_tensor = empty({static_cast<int64_t>(count * sizeof(PerTensor))}, TensorOptions(kByte).device(device));
-  auto* per_tensor = static_cast<PerTensor*>(prepared.per_tensor.raw_bytes());
+  const Tensor memory = empty({static_cast<int64_t>(count * sizeof(PerTensor))}, TensorOptions(kByte).device(device));
+  auto* per_tensor = static_cast<PerTensor*>(memory.raw_bytes());
   std::vector<uint64_t> addresses = list.counts;
   addresses.insert(addresses.end(), list.scalars.begin(), list.scalars.end());
-  with_table(addresses, [&](const auto& table) {
+  launches.add(addresses, [memory, per_tensor, count, scaling, rule](const auto& table) {
     launch(prepare_steps<C, R, std::decay_t<decltype(table)>>, Launch{}, table, static_cast<int64_t>(count), scaling,
            rule, per_tensor);
   });
-  prepared.rule.per_tensor = per_tensor;
-  return prepared;
+  rule.per_tensor = per_tensor;
+  return rule;
 }
 
-/// Runs the step of the parameters whose compute type is C.
+/// Adds the step of the parameters whose compute type is C.
 template <class C, class R>
-void run(const OptimizerTensors& call, const R& rule, const StateLists& states, const std::vector<Tensor>& steps,
-         const std::vector<Tensor>& scalars, double lr, const double* captured_lr, bool maximize) {
+void add_step(Launches& launches, const OptimizerTensors& call, const R& rule, const StateLists& states,
+              const std::vector<Tensor>& steps, const std::vector<Tensor>& scalars, double lr,
+              const double* captured_lr, bool maximize) {
   const StepList list = list_of<C>(call, states, steps, scalars);
   if (list.tensors.count() == 0) return;
   const Device device = call.params[0].device();
   const DeviceGuard on(device);
   const Scaling scaling = scaling_of(call.scaling, maximize);
-  const auto prepared =
-      prepare(list, scaling, Rule<C, R>{rule, lr, captured_lr, states_present(states), nullptr}, device);
-  launch_updates(list.tensors, scaling, prepared.rule);
+  const auto with_constants = add_constants(launches, list, scaling,
+                                            Rule<C, R>{rule, lr, captured_lr, states_present(states), nullptr}, device);
+  add_updates(launches, list.tensors, scaling, with_constants);
 }
 
-/// Runs a whole step: one launch for all parameters, two if some are f64 and others are not.
+/// Adds a whole step: one launch for all parameters, two if some are f64 and others are not.
 template <class R>
-void run(const OptimizerTensors& call, const R& rule, const StateLists& states, const std::vector<Tensor>& steps,
-         const std::vector<Tensor>& scalars, double lr, const double* captured_lr, bool maximize) {
-  run<float>(call, rule, states, steps, scalars, lr, captured_lr, maximize);
-  run<double>(call, rule, states, steps, scalars, lr, captured_lr, maximize);
+void add_step(Launches& launches, const OptimizerTensors& call, const R& rule, const StateLists& states,
+              const std::vector<Tensor>& steps, const std::vector<Tensor>& scalars, double lr,
+              const double* captured_lr, bool maximize) {
+  add_step<float>(launches, call, rule, states, steps, scalars, lr, captured_lr, maximize);
+  add_step<double>(launches, call, rule, states, steps, scalars, lr, captured_lr, maximize);
 }
 
 }  // namespace tandem::cuda::steps

@@ -112,6 +112,7 @@ struct InlineTable {
     if (!table.empty()) std::memcpy(words, table.data(), table.size() * 8);
   }
   TANDEM_HOST_DEVICE const uint64_t* data() const { return words; }
+  const InlineTable& parameter() const { return *this; }
 };
 inline constexpr size_t kSmallTable = 480, kLargeTable = 3968;
 
@@ -125,17 +126,29 @@ struct DeviceTable {
 /// once the kernels that read it have been launched.
 Tensor upload(const std::vector<uint64_t>& words);
 
-/// Calls f(table) with the smallest kind of table that holds the words.
+/// Owns a table in device memory.
+struct UploadedTable {
+  Tensor words;
+  DeviceTable parameter() const { return {static_cast<const uint64_t*>(words.raw_bytes())}; }
+};
+
+/// Calls f(owner) with the smallest kind of table that holds the words. Kernels take `owner.parameter()`; the owner may
+/// be kept for a later launch.
 template <class F>
-void with_table(const std::vector<uint64_t>& words, F&& f) {
+void with_table_owner(const std::vector<uint64_t>& words, F&& f) {
   if (words.size() <= kSmallTable) {
     f(InlineTable<kSmallTable>(words));
   } else if (words.size() <= kLargeTable) {
     f(InlineTable<kLargeTable>(words));
   } else {
-    const Tensor table = upload(words);
-    f(DeviceTable{static_cast<const uint64_t*>(table.raw_bytes())});
+    f(UploadedTable{upload(words)});
   }
+}
+
+/// Calls f(table) with the smallest kind of table that holds the words.
+template <class F>
+void with_table(const std::vector<uint64_t>& words, F&& f) {
+  with_table_owner(words, [&f](const auto& owner) { f(owner.parameter()); });
 }
 
 }  // namespace tandem::cuda

@@ -12,6 +12,7 @@
 #include "tandem/cuda/math_mode.h"
 #include "tandem/cuda/memory.h"
 #include "tandem/cuda/stream.h"
+#include "tandem/optim/lamb.h"
 #include "tandem/tandem.h"
 #include "tandem/tensor/accelerator.h"
 
@@ -130,6 +131,29 @@ TEST(EmulatedDevice, HasLimitedMemory) {
   const Tensor x = empty({4 << 20}, kCUDA);
   EXPECT_EQ(mem_get_info().first, free - (16U << 20));
   EXPECT_EQ(mem_get_info().second, total);
+}
+
+TEST(EmulatedDevice, AStepWithoutMemoryForItsLastGroupChangesNothing) {
+  const Tensor small = ones({8}, kCUDA).requires_grad_(), large = ones({2 << 20}, kCUDA).requires_grad_();
+  optim::LAMB lamb({optim::OptimizerParamGroup({small}), optim::OptimizerParamGroup({large})}, optim::LAMBOptions(0.1));
+  (small.sum() + large.sum()).backward();
+  lamb.step();
+  const Tensor before = small.detach().clone();
+  empty_cache();
+  {
+    std::vector<Tensor> filler;  // leaves no room for the 8 MiB of the large parameter's updates
+    for (int64_t size = 128 << 20; size >= 1 << 20;) {
+      try {
+        filler.push_back(empty({size}, kCUDA));
+      } catch (const OutOfMemoryError&) {
+        size /= 2;
+      }
+    }
+    EXPECT_THROWS(lamb.step(), OutOfMemoryError, "8388608 bytes requested");
+    EXPECT_TRUE(equal(small, before));
+  }
+  lamb.step();
+  EXPECT_FALSE(equal(small, before));
 }
 
 }  // namespace
