@@ -4,6 +4,7 @@
 #include "bridge.h"
 #include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/base/check.h"
 
 namespace tandem::python {
 namespace {
@@ -63,6 +64,7 @@ void bind_autograd(nb::module_& m, nb::class_<Tensor>& t) {
   bind_guard<AutoGradMode>(m, "_AutoGradMode");
   bind_guard<InferenceMode>(m, "_InferenceMode");
   m.def("is_grad_enabled", [] { return GradMode::is_enabled(); });
+  m.def("_set_grad_enabled", &GradMode::set_enabled, "mode"_a);
   m.def("_grad", &grad, "outputs"_a, "inputs"_a, "grad_outputs"_a = nb::none(), "retain_graph"_a = nb::none(),
         "create_graph"_a = false, "allow_unused"_a = false);
 
@@ -76,7 +78,13 @@ void bind_autograd(nb::module_& m, nb::class_<Tensor>& t) {
       .def_prop_ro("is_leaf", [](const Tensor& x) { return x.is_leaf(); })
       .def_prop_rw(
           "grad", [](const Tensor& x) { return defined_or_none(x.grad()); },
-          [](const Tensor& x, const std::optional<Tensor>& grad) { x.mutable_grad() = value_or_undefined(grad); },
+          [](const Tensor& x, const std::optional<Tensor>& grad) {
+            const OpScope op("grad");
+            TANDEM_CHECK(!grad || grad->sizes() == x.sizes(), ShapeError,
+                         "the gradient is {}, but the tensor is {}; they must have equal sizes",
+                         to_string(grad->sizes()), to_string(x.sizes()));
+            x.mutable_grad() = value_or_undefined(grad);
+          },
           nb::for_setter(nb::arg("grad").none()))
       .def(
           "backward",

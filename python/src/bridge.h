@@ -76,6 +76,9 @@ nb::dict state_to(const StateDict& state);
 /// The Python number of a scalar.
 nb::object number_from(const Scalar& value);
 
+/// A new tensor of what tandem.tensor() takes.
+Tensor tensor_from(nb::handle data);
+
 /// A Python iterable of tensors as a vector. Throws TypeError for other entries.
 std::vector<Tensor> tensors_from(nb::handle iterable);
 

@@ -68,6 +68,8 @@ void bind_errors(nb::module_& m) {
       const nb::object name = nb::steal(PyUnicode_FromStringAndSize(op.data(), static_cast<Py_ssize_t>(op.size())));
       if (name.is_valid()) PyObject_SetAttrString(error.ptr(), "op", name.ptr());
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    } catch (const nb::cast_error&) {  // a value in a dict, or the result of a callback
+      PyErr_SetString(PyExc_TypeError, "a value has another type than the function's documentation names");
     }
   });
 }

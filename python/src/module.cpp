@@ -61,6 +61,8 @@ nb::dict state_to(const StateDict& state) {
 
 nb::object number_from(const Scalar& value) { return nb::cast(value); }
 
+Tensor tensor_from(nb::handle data) { return nb::cast<Tensor>(nb::module_::import_("tandem").attr("tensor")(data)); }
+
 std::vector<Tensor> tensors_from(nb::handle iterable) {
   std::vector<Tensor> tensors;
   for (nb::handle entry : nb::iter(iterable)) {

@@ -11,6 +11,13 @@ namespace {
 /// A tensor that promotes with b as the number a does.
 Tensor number_for(Scalar a, const Tensor& b) { return full({}, a, b.options().dtype(result_type(b, a))); }
 
+/// An array that is compared with a tensor. Throws next_overload for what is never equal to a tensor, such as None.
+Tensor array_from(nb::handle b) {
+  if (nb::isinstance(b, nb::module_::import_("numpy").attr("ndarray"))) return tensor_from(b);
+  if (PyNumber_Check(b.ptr())) throw nb::type_error("tensors are compared with real numbers of at most 64 bits");
+  throw nb::next_overload();
+}
+
 }  // namespace
 
 void bind_operators(nb::class_<Tensor>& t) {
@@ -29,6 +36,11 @@ void bind_operators(nb::class_<Tensor>& t) {
   TANDEM_OPERATOR("__pow__", a.pow(b));
   TANDEM_OPERATOR("__eq__", a.eq(b));
   TANDEM_OPERATOR("__ne__", a.ne(b));
+  // Without these overloads, Python would compare the addresses of a tensor and an array, or an int beyond 64 bits.
+  t.def(
+      "__eq__", [](const Tensor& a, nb::handle b) { return a.eq(array_from(b)); }, op);
+  t.def(
+      "__ne__", [](const Tensor& a, nb::handle b) { return a.ne(array_from(b)); }, op);
   TANDEM_OPERATOR("__lt__", a.lt(b));
   TANDEM_OPERATOR("__le__", a.le(b));
   TANDEM_OPERATOR("__gt__", a.gt(b));

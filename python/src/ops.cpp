@@ -73,51 +73,53 @@ void bind_unary(nb::module_& m, nb::class_<Tensor>& t) {
 }
 
 void bind_binary(nb::module_& m, nb::class_<Tensor>& t) {
-#define TANDEM_BINARY_WITH(NAME, TYPE) \
-  define(                              \
-      m, t, #NAME, [](const Tensor& x, TYPE other) -> Tensor { return x.NAME(other); }, "other"_a);
-#define TANDEM_BINARY(NAME) TANDEM_BINARY_WITH(NAME, const Tensor&) TANDEM_BINARY_WITH(NAME, Scalar)
-#define TANDEM_BINARY_IN_PLACE_WITH(NAME, TYPE)                                                                 \
-  t.def(                                                                                                        \
-      #NAME, [](Tensor& x, TYPE other) -> Tensor& { return x.NAME(other), x; }, "other"_a, nb::rv_policy::none, \
+#define TANDEM_BINARY_WITH(NAME, TYPE, OTHER) \
+  define(                                     \
+      m, t, #NAME, [](const Tensor& x, TYPE OTHER) -> Tensor { return x.NAME(OTHER); }, #OTHER##_a);
+#define TANDEM_BINARY_TENSOR(NAME, OTHER) TANDEM_BINARY_WITH(NAME, const Tensor&, OTHER)
+#define TANDEM_BINARY(NAME, OTHER) TANDEM_BINARY_TENSOR(NAME, OTHER) TANDEM_BINARY_WITH(NAME, Scalar, OTHER)
+#define TANDEM_BINARY_IN_PLACE_WITH(NAME, TYPE, OTHER)                                                           \
+  t.def(                                                                                                         \
+      #NAME, [](Tensor& x, TYPE OTHER) -> Tensor& { return x.NAME(OTHER), x; }, #OTHER##_a, nb::rv_policy::none, \
       Unlocked());
-#define TANDEM_BINARY_IN_PLACE(NAME) \
-  TANDEM_BINARY_IN_PLACE_WITH(NAME, const Tensor&) TANDEM_BINARY_IN_PLACE_WITH(NAME, Scalar)
-  TANDEM_BINARY(mul)
-  TANDEM_BINARY(div)
-  TANDEM_BINARY(pow)
-  TANDEM_BINARY(eq)
-  TANDEM_BINARY(ne)
-  TANDEM_BINARY(lt)
-  TANDEM_BINARY(le)
-  TANDEM_BINARY(gt)
-  TANDEM_BINARY(ge)
-  TANDEM_BINARY(remainder)
-  TANDEM_BINARY(fmod)
-  TANDEM_BINARY(floor_divide)
-  TANDEM_BINARY(bitwise_and)
-  TANDEM_BINARY(bitwise_or)
-  TANDEM_BINARY(bitwise_xor)
-  TANDEM_BINARY_WITH(maximum, const Tensor&)
-  TANDEM_BINARY_WITH(minimum, const Tensor&)
-  TANDEM_BINARY_WITH(atan2, const Tensor&)
-  TANDEM_BINARY_WITH(logical_and, const Tensor&)
-  TANDEM_BINARY_WITH(logical_or, const Tensor&)
-  TANDEM_BINARY_WITH(logical_xor, const Tensor&)
-  TANDEM_BINARY_WITH(matmul, const Tensor&)
-  TANDEM_BINARY_WITH(mm, const Tensor&)
-  TANDEM_BINARY_WITH(bmm, const Tensor&)
-  TANDEM_BINARY_WITH(mv, const Tensor&)
-  TANDEM_BINARY_WITH(dot, const Tensor&)
-  TANDEM_BINARY_WITH(outer, const Tensor&)
-  TANDEM_BINARY_IN_PLACE(mul_)
-  TANDEM_BINARY_IN_PLACE(div_)
-  TANDEM_BINARY_IN_PLACE(pow_)
-  TANDEM_BINARY_IN_PLACE_WITH(copy_, const Tensor&)
-  TANDEM_BINARY_IN_PLACE_WITH(fill_, Scalar)
+#define TANDEM_BINARY_IN_PLACE(NAME, OTHER) \
+  TANDEM_BINARY_IN_PLACE_WITH(NAME, const Tensor&, OTHER) TANDEM_BINARY_IN_PLACE_WITH(NAME, Scalar, OTHER)
+  TANDEM_BINARY(mul, other)
+  TANDEM_BINARY(div, other)
+  TANDEM_BINARY(pow, exponent)
+  TANDEM_BINARY(eq, other)
+  TANDEM_BINARY(ne, other)
+  TANDEM_BINARY(lt, other)
+  TANDEM_BINARY(le, other)
+  TANDEM_BINARY(gt, other)
+  TANDEM_BINARY(ge, other)
+  TANDEM_BINARY(remainder, other)
+  TANDEM_BINARY(fmod, other)
+  TANDEM_BINARY(floor_divide, other)
+  TANDEM_BINARY(bitwise_and, other)
+  TANDEM_BINARY(bitwise_or, other)
+  TANDEM_BINARY(bitwise_xor, other)
+  TANDEM_BINARY_TENSOR(maximum, other)
+  TANDEM_BINARY_TENSOR(minimum, other)
+  TANDEM_BINARY_TENSOR(atan2, other)
+  TANDEM_BINARY_TENSOR(logical_and, other)
+  TANDEM_BINARY_TENSOR(logical_or, other)
+  TANDEM_BINARY_TENSOR(logical_xor, other)
+  TANDEM_BINARY_TENSOR(matmul, other)
+  TANDEM_BINARY_TENSOR(mm, mat2)
+  TANDEM_BINARY_TENSOR(bmm, mat2)
+  TANDEM_BINARY_TENSOR(mv, vec)
+  TANDEM_BINARY_TENSOR(dot, tensor)
+  TANDEM_BINARY_TENSOR(outer, vec2)
+  TANDEM_BINARY_IN_PLACE(mul_, other)
+  TANDEM_BINARY_IN_PLACE(div_, other)
+  TANDEM_BINARY_IN_PLACE(pow_, exponent)
+  TANDEM_BINARY_IN_PLACE_WITH(copy_, const Tensor&, other)
+  TANDEM_BINARY_IN_PLACE_WITH(fill_, Scalar, value)
 #undef TANDEM_BINARY_IN_PLACE
 #undef TANDEM_BINARY_IN_PLACE_WITH
 #undef TANDEM_BINARY
+#undef TANDEM_BINARY_TENSOR
 #undef TANDEM_BINARY_WITH
 
 #define TANDEM_SUM_WITH(NAME, TYPE)                                                                                    \
@@ -294,7 +296,7 @@ void bind_shape(nb::module_& m, nb::class_<Tensor>& t) {
       "dim"_a = 0);
   define(
       m, t, "split", [](const Tensor& x, const Dims& sizes, int64_t dim) { return x.split(IntArrayRef(sizes), dim); },
-      "split_sizes"_a, "dim"_a = 0);
+      "split_size"_a, "dim"_a = 0);
   define(
       m, t, "unbind", [](const Tensor& x, int64_t dim) { return x.unbind(dim); }, "dim"_a = 0);
   define(

@@ -8,24 +8,21 @@ namespace {
 using indexing::Slice;
 using indexing::TensorIndex;
 
-std::optional<int64_t> bound_of(nb::handle bound) {
-  if (bound.is_none()) return std::nullopt;
-  return nb::cast<int64_t>(bound);
-}
-
-/// Lists and arrays become tensors.
-Tensor tensor_from(nb::handle data) { return nb::cast<Tensor>(nb::module_::import_("tandem").attr("tensor")(data)); }
-
 TensorIndex index_from(nb::handle index) {
   if (index.is_none()) return std::nullopt;
   if (index.ptr() == Py_Ellipsis) return indexing::Ellipsis;
   if (nb::isinstance<Tensor>(index)) return nb::cast<Tensor>(index);
   if (PyBool_Check(index.ptr())) return index.ptr() == Py_True;
   if (PySlice_Check(index.ptr())) {
-    return Slice(bound_of(index.attr("start")), bound_of(index.attr("stop")), bound_of(index.attr("step")));
+    Py_ssize_t start = 0, stop = 0, step = 0;
+    if (PySlice_Unpack(index.ptr(), &start, &stop, &step) != 0) nb::raise_python_error();
+    if (step < 0) throw nb::value_error("the step of a slice must be greater than 0; use flip() for a reversed copy");
+    return Slice(start, stop, step);
   }
   if (PyIndex_Check(index.ptr()) && !PySequence_Check(index.ptr())) {
-    return nb::cast<int64_t>(nb::steal(PyNumber_Index(index.ptr())));
+    const Py_ssize_t position = PyNumber_AsSsize_t(index.ptr(), PyExc_IndexError);
+    if (position == -1 && PyErr_Occurred()) nb::raise_python_error();
+    return int64_t{position};
   }
   if (PySequence_Check(index.ptr())) {
     const Tensor list = tensor_from(index);
@@ -38,6 +35,7 @@ TensorIndex index_from(nb::handle index) {
 std::vector<TensorIndex> indices_from(nb::handle index) {
   std::vector<TensorIndex> indices;
   if (!PyTuple_Check(index.ptr())) return {index_from(index)};
+  if (PyTuple_GET_SIZE(index.ptr()) == 0) return {indexing::Ellipsis};
   for (nb::handle entry : nb::borrow<nb::tuple>(index)) indices.push_back(index_from(entry));
   return indices;
 }

@@ -36,9 +36,7 @@ class _Mode:
         return cast(_Function, wrapper)
 
 
-class set_grad_enabled(_Mode):
-    """Sets, within the scope, whether ops are recorded for backward."""
-
+class _GradMode(_Mode):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._mode = bool(mode)
@@ -47,14 +45,37 @@ class set_grad_enabled(_Mode):
         return _tandem._AutoGradMode(self._mode)
 
 
-class no_grad(set_grad_enabled):
+class set_grad_enabled(_GradMode):
+    """Sets whether ops are recorded for backward: as a statement until the next call, else within the scope."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        self._previous: bool | None = _tandem.is_grad_enabled()
+        _tandem._set_grad_enabled(self._mode)
+
+    def _undo(self) -> None:
+        """It was no statement: the mode is that of the scope."""
+        if self._previous is not None:
+            _tandem._set_grad_enabled(self._previous)
+        self._previous = None
+
+    def __enter__(self: _AnyMode) -> _AnyMode:
+        self._undo()
+        return super().__enter__()
+
+    def __call__(self, function: _Function) -> _Function:
+        self._undo()
+        return super().__call__(function)
+
+
+class no_grad(_GradMode):
     """Within the scope, no op is recorded for backward."""
 
     def __init__(self) -> None:
         super().__init__(False)
 
 
-class enable_grad(set_grad_enabled):
+class enable_grad(_GradMode):
     """Within the scope, ops are recorded for backward."""
 
     def __init__(self) -> None:

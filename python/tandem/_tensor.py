@@ -55,6 +55,15 @@ dtype.is_floating_point = property(_member(dtype, "is_floating_point")(_is_float
 
 
 # ---- construction
+def _check_range(array: numpy.typing.NDArray[Any], dtype: _dtype | None) -> None:
+    """Refuses numbers that an integer dtype cannot hold. As in PyTorch, negative numbers wrap in uint8."""
+    if dtype is None or dtype.is_floating_point or dtype is _dtype.bool or array.size == 0:
+        return
+    largest = numpy.iinfo(dtype.name).max
+    if not (-largest - 1 <= array.min() and array.max() <= largest):
+        raise _tandem.StateError(f"tensor: a number is outside the range of {dtype}; use a wider dtype")
+
+
 def tensor(
     data: Any, *, dtype: _dtype | None = None, device: _device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -66,8 +75,13 @@ def tensor(
         result = data.detach().clone()
     else:
         array = numpy.array(data)
-        if not isinstance(data, (numpy.ndarray, numpy.generic)) and array.dtype == numpy.float64:
-            dtype = dtype or _tandem.get_default_dtype()
+        leaf = data
+        while isinstance(leaf, (list, tuple)) and leaf:
+            leaf = leaf[0]
+        if not isinstance(leaf, (numpy.ndarray, Tensor)) and not isinstance(data, numpy.generic):
+            _check_range(array, dtype)
+            if array.dtype == numpy.float64:
+                dtype = dtype or _tandem.get_default_dtype()
         result = _tandem.from_numpy(array)
     result = result.to(device, dtype)
     return result.requires_grad_() if requires_grad else result
@@ -89,7 +103,7 @@ def _array(self, dtype: Any = None, copy: bool | None = None) -> numpy.typing.ND
     if self.dtype.is_floating_point and self.dtype.name.startswith(("bfloat", "float8")):
         if copy is False:
             raise ValueError(f"NumPy has no {self.dtype.name}: an array without a copy is impossible")
-        array = self.detach().float().numpy()
+        array = self.float().numpy()
     else:
         array = self.numpy()
     if dtype is not None and array.dtype != dtype:
@@ -153,10 +167,9 @@ def _int(self) -> int:
 
 @_member(Tensor, "__index__")
 def _index(self) -> int:
-    value = self.item()
-    if isinstance(value, builtins.float):
-        raise TypeError(f"a tensor of {self.dtype} is no index; use one of an integer dtype")
-    return builtins.int(value)
+    if self.dtype.is_floating_point or self.numel() != 1:
+        raise TypeError(f"an index is one integer, but this tensor has {self.numel()} elements of {self.dtype}")
+    return builtins.int(self.item())
 
 
 # ---- printing
@@ -186,6 +199,17 @@ def _format(self, spec: str) -> str:
     return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
 
+@_member(Tensor, "__copy__")
+def _copy(self) -> Tensor:
+    """Another tensor over the same memory, without history."""
+    return self.detach().requires_grad_(self.requires_grad)
+
+
 @_member(Tensor, "__deepcopy__")
 def _deepcopy(self, memo: dict[int, Any]) -> Tensor:
-    return memo.setdefault(id(self), self.detach().clone().requires_grad_(self.requires_grad))
+    if id(self) not in memo:
+        if not self.is_leaf:
+            raise _tandem.AutogradError("deepcopy: the tensor is the result of an op; copy it with detach().clone()")
+        memo[id(self)] = copy = self.detach().clone().requires_grad_(self.requires_grad)
+        copy.grad = None if self.grad is None else self.grad.clone()
+    return memo[id(self)]

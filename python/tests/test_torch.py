@@ -1,7 +1,11 @@
 """Comparison with PyTorch in one process, where it is installed. Memory is shared by DLPack."""
 
+import ast
+import copy
 import gc
+import inspect
 import operator
+import pathlib
 
 import numpy as np
 import pytest
@@ -166,6 +170,12 @@ OPERANDS = [
     [5.0, -7.0], [5, 7], [True, False], 3.0, 3, True, [0.0]
 ]  # fmt: skip
 NUMBERS = [7, 2.5, True, -1]
+INDICES = [
+    (), [], ..., None, True, 0, -1, 9, 2**70, 1.5, "a", [1, 0], [True, False], [0, 9], np.int64(1), np.array([1, 0]),
+    slice(0, 2**70), slice(-2, None, 2), slice(None, None, 0), slice(None, None, -1), slice(1.5), slice("a"),
+    slice(-100, np.int64(1)), ([0, 1], [1, 0]), (None, ..., 1), (slice(1), True, [0]), (0, 0, 0), ((0, 1), 1), {0},
+]  # fmt: skip
+VALUES = [7, 2.5, True, "a", None, [7], 1j]
 
 
 def as_numbers(result):
@@ -209,6 +219,103 @@ def test_binary_operators_answer_like_torch():
             if not same(*results) and not is_known:
                 different.append((call.__name__, *theirs, *results))
     assert not different
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_indices_answer_like_torch(index):
+    for shape in [(2, 3), (2,), (), (0, 2)]:
+        for value in [..., *VALUES]:  # ...: read
+
+            def call(library):
+                x = library.from_numpy(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+                if value is ...:
+                    return x[index]
+                x[index] = value
+                return x
+
+            ours, theirs = outcome(call, tt), outcome(call, torch)
+            assert same(ours, theirs), (shape, value, ours, theirs)
+
+
+def test_comparisons_with_arrays_and_large_ints():
+    array, values = np.array([5.0, 2.0]), [5.0, 7.0]
+    assert outcome(operator.eq, tt.tensor(values), array) == outcome(operator.eq, torch.tensor(values), array)
+    assert outcome(operator.eq, array, tt.tensor(values)) == outcome(operator.eq, array, torch.tensor(values))
+    assert (tt.tensor(values) != array).tolist() == [False, True]  # True in PyTorch
+    for call in (operator.eq, operator.ne):
+        assert outcome(call, tt.ones(1), 2**70) == outcome(call, torch.ones(1), 2**70) == "refused"
+
+
+PROGRAMS = {
+    "original": lambda lib: [x := lib.zeros(2), copy.copy(x).fill_(1)][0],
+    "parameter": lambda lib: type(copy.copy(lib.nn.Parameter(lib.ones(1)))).__name__,
+    "leaf": lambda lib: copy.copy(lib.ones(2, requires_grad=True) * 2).is_leaf,
+    "deep result": lambda lib: copy.deepcopy(lib.ones(2, requires_grad=True) * 2),
+    "deep gradient": lambda lib: [
+        x := lib.ones(2, requires_grad=True), (x * 3).sum().backward(), copy.deepcopy(x).grad,
+    ][2],
+    "gradient of other sizes": lambda lib: setattr(lib.ones(2, requires_grad=True), "grad", lib.ones(3)),
+    "statement": lambda lib: [lib.set_grad_enabled(False), lib.is_grad_enabled(), lib.set_grad_enabled(True)][1],
+    "scope": lambda lib: [in_scope(lib), lib.is_grad_enabled()],
+    "decorator": lambda lib: [lib.set_grad_enabled(False)(lib.is_grad_enabled)(), lib.is_grad_enabled()],
+    "range": lambda lib: lib.tensor([300], dtype=lib.uint8),
+    "wrapped": lambda lib: lib.tensor([-1], dtype=lib.uint8),
+    "nan": lambda lib: lib.tensor([float("nan")], dtype=lib.int32),
+    "arrays": lambda lib: lib.tensor([np.ones(2), np.zeros(2)]),
+    "hook": lambda lib: [x := lib.ones(1, requires_grad=True), x.register_hook(lambda g: 3), (x * 1).backward()][0],
+    "state": lambda lib: lib.nn.Linear(1, 1).load_state_dict({"weight": 3, "bias": 3}),
+    "index of several": lambda lib: range(lib.tensor([1, 2])),
+    "array of bf16": lambda lib: np.asarray(lib.ones(1, dtype=lib.bfloat16, requires_grad=True)),
+    "bytes": lambda lib: list(bytes(lib.tensor([1, 2]))),
+}
+
+
+def in_scope(library):
+    with library.set_grad_enabled(False):
+        return library.is_grad_enabled()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_answer_like_torch(name):
+    ours, theirs = (outcome(PROGRAMS[name], library) for library in (tt, torch))
+    assert same(ours, theirs), (ours, theirs)
+
+
+def parameters(path, owner=None):
+    """The names of the positional and keyword parameters of the functions in a stub, or of a class in it."""
+    body = ast.parse(path.read_text()).body
+    for node in body if owner is None else next(n for n in body if getattr(n, "name", None) == owner).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list[1:]:
+            names = [a.arg for a in node.args.posonlyargs + node.args.args if a.arg != "self"]
+            yield node.name, names, [a.arg for a in node.args.kwonlyargs]
+
+
+def test_parameters_have_the_names_of_torch():
+    own = pathlib.Path(tt.__file__).parent / "_tandem/__init__.pyi"
+    theirs = pathlib.Path(torch.__file__).parent / "_C"
+    different = []
+    for ours, reference in [
+        (parameters(own), parameters(theirs / "_VariableFunctions.pyi")),
+        (parameters(own, "Tensor"), parameters(theirs / "__init__.pyi", "TensorBase")),
+    ]:
+        known = {}
+        for name, positional, keywords in reference:
+            known.setdefault(name, []).append((positional, keywords))
+        for name, positional, keywords in ours:
+            if name in known and not any(
+                positional == p[: len(positional)] or set(positional + keywords) <= {*p, *k} for p, k in known[name]
+            ):
+                different.append((name, positional, keywords, known[name]))
+    # These have one argument, which is given by position.
+    assert {name for name, *_ in different} <= {"from_numpy", "set_num_threads", "requires_grad_", "split"}
+    for layer in (nn.Linear, nn.Conv2d, nn.MaxPool2d, nn.Embedding, nn.CrossEntropyLoss, nn.MSELoss, nn.Module):
+        reference = getattr(torch.nn, layer.__name__)
+        for method in ("__init__", "forward", "apply", "register_parameter", "load_state_dict"):
+            ours, theirs = (inspect.signature(getattr(c, method)).parameters.values() for c in (layer, reference))
+            order = [p.name for p in theirs]
+            assert [p.name for p in ours if p.kind == p.POSITIONAL_OR_KEYWORD] == order[: len(
+                [p for p in ours if p.kind == p.POSITIONAL_OR_KEYWORD])], (layer, method)  # fmt: skip
+            assert {p.name for p in ours if p.kind != p.VAR_POSITIONAL} - {"kwargs"} <= {*order}, (layer, method)
 
 
 @pytest.mark.parametrize("call", UNARY)

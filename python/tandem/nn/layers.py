@@ -54,8 +54,8 @@ class Linear(Module):
     def reset_parameters(self) -> None:
         _init_weight_and_bias(self)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -90,8 +90,8 @@ class Conv2d(Module):
     def reset_parameters(self) -> None:
         _init_weight_and_bias(self)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -119,9 +119,9 @@ class _BatchNorm(Module):
         counter = _tandem.full((), 0, dtype=_tandem.dtype.int64) if track_running_stats else None
         self.register_buffer("num_batches_tracked", counter)
 
-    def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in self.ranks:
-            raise _tandem.ShapeError(f"{type(self).__name__}: the input has {x.ndim} dimensions, not {self.ranks}")
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in self.ranks:
+            raise _tandem.ShapeError(f"{type(self).__name__}: the input has {input.ndim} dimensions, not {self.ranks}")
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             with no_grad():
@@ -130,7 +130,7 @@ class _BatchNorm(Module):
                 momentum = 1 / self.num_batches_tracked.item()
         training = self.training or self.running_mean is None
         return F.batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, training, momentum, self.eps
+            input, self.running_mean, self.running_var, self.weight, self.bias, training, momentum, self.eps
         )
 
     def extra_repr(self) -> str:
@@ -160,8 +160,8 @@ class LayerNorm(Module):
         self.register_parameter("weight", Parameter(_tandem.ones(shape)) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(_tandem.zeros(shape)) if elementwise_affine and bias else None)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
@@ -179,8 +179,8 @@ class Embedding(Module):
             if padding_idx is not None:
                 self.weight[padding_idx].zero_()
 
-    def forward(self, indices: Tensor) -> Tensor:
-        return F.embedding(indices, self.weight, self.padding_idx)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.embedding(input, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}"
@@ -193,8 +193,8 @@ class Dropout(Module):
         super().__init__()
         self.p = p
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.p, self.training)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
@@ -209,13 +209,14 @@ class MaxPool2d(Module):
         stride: _Sizes | None = None,
         padding: _Sizes = 0,
         dilation: _Sizes = 1,
+        *,
         ceil_mode: bool = False,
     ) -> None:
         super().__init__()
         self.arguments = (kernel_size, stride, padding, dilation, ceil_mode)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(x, *self.arguments)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.max_pool2d(input, *self.arguments)
 
     def extra_repr(self) -> str:
         return "kernel_size={}, stride={}, padding={}".format(*self.arguments[:3])
@@ -228,8 +229,8 @@ class AvgPool2d(Module):
         super().__init__()
         self.arguments = (kernel_size, stride, padding)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.avg_pool2d(x, *self.arguments)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(input, *self.arguments)
 
 
 class AdaptiveAvgPool2d(Module):
@@ -239,8 +240,8 @@ class AdaptiveAvgPool2d(Module):
         super().__init__()
         self.output_size = _pair(output_size)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(x, self.output_size)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class Flatten(Module):
@@ -250,22 +251,22 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x.flatten(self.start_dim, self.end_dim)
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
 
 
 class Identity(Module):
     """Returns its input."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x
+    def forward(self, input: Tensor) -> Tensor:
+        return input
 
 
 class ReLU(Module):
     """max(x, 0)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input)
 
 
 class GELU(Module):
@@ -275,29 +276,29 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.gelu(x, self.approximate)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, self.approximate)
 
 
 class SiLU(Module):
     """x sigmoid(x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.silu(x)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input)
 
 
 class Sigmoid(Module):
     """1 / (1 + e^-x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.sigmoid(x)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.sigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return F.tanh(x)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanh(input)
 
 
 class CrossEntropyLoss(Module):
@@ -306,6 +307,7 @@ class CrossEntropyLoss(Module):
     def __init__(
         self,
         weight: Tensor | None = None,
+        *,
         ignore_index: int = -100,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
@@ -314,16 +316,16 @@ class CrossEntropyLoss(Module):
         self.register_buffer("weight", weight)
         self.arguments: dict[str, Any] = dict(ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(x, target, self.weight, **self.arguments)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(input, target, self.weight, **self.arguments)
 
 
 class MSELoss(Module):
     """The mean, or sum, of the squared differences."""
 
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = reduction
 
-    def forward(self, x: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(x, target, reduction=self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.mse_loss(input, target, reduction=self.reduction)

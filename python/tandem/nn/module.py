@@ -33,6 +33,9 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
+    def __copy__(self) -> Parameter:
+        return Parameter(self, self.requires_grad)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         return memo.setdefault(id(self), Parameter(self.detach().clone(), self.requires_grad))
 
@@ -102,9 +105,9 @@ class Module:
                 self.__dict__[owner].pop(name, None)
         self.__dict__[kind][name] = value
 
-    def register_parameter(self, name: str, parameter: Parameter | None) -> None:
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Registers a Parameter, or None to reserve the name."""
-        self._register("_parameters", name, parameter)
+        self._register("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None) -> None:
         """Registers a tensor that is moved and saved with the module but not trained."""
@@ -198,11 +201,11 @@ class Module:
             elif parameter.grad is not None:
                 parameter.grad.detach_().zero_()
 
-    def apply(self: _AnyModule, function: Callable[[Module], object]) -> _AnyModule:
-        """Calls function(module) for all submodules, then for this module."""
+    def apply(self: _AnyModule, fn: Callable[[Module], object]) -> _AnyModule:
+        """Calls fn(module) for all submodules, then for this module."""
         for module in self.children():
-            module.apply(function)
-        function(self)
+            module.apply(fn)
+        fn(self)
         return self
 
     # ---- moving: parameters and buffers keep their identity, so optimizers stay valid
@@ -269,7 +272,9 @@ class Module:
         unexpected = [key for key in state_dict if key not in own]
         errors = []
         for key, value in state_dict.items():
-            if key in own and tuple(own[key].shape) != tuple(value.shape):
+            if not isinstance(value, Tensor):
+                errors.append(f"{key} is no tensor, but a {type(value).__name__}")
+            elif key in own and tuple(own[key].shape) != tuple(value.shape):
                 errors.append(f"{key} has sizes {list(own[key].shape)}, the state {list(value.shape)}")
         if strict:
             errors += [f"{key} is missing" for key in missing] + [f"{key} is unexpected" for key in unexpected]
@@ -309,10 +314,10 @@ class Sequential(Module):
         for name, module in named:
             self.register_module(str(name), module)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, input: Any) -> Any:
         for module in self._modules.values():
-            x = module(x)
-        return x
+            input = module(input)
+        return input
 
     def append(self: _AnyModule, module: Module) -> _AnyModule:
         self.register_module(str(len(self)), module)
