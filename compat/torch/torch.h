@@ -73,37 +73,22 @@
 #include "tandem/ops/special.h"
 #include "tandem/optim/optim.h"
 #include "tandem/tandem.h"
+#include "torch/tandem_dispatch.h"
+#include "torch/tandem_names.h"
 
+// Programs declare names of their own in these namespaces. So each is a namespace, not an alias, and those with
+// namespaces in them list their names: with a using-directive, `nn` after `using namespace torch` would be torch::nn
+// or tandem::nn.
 namespace torch {
-using namespace tandem;
+using namespace tandem::libtorch::names;
 
-namespace cuda {
-using namespace tandem::cuda;
-/// What libtorch's C++ front end lacks: autocast and the gradient scaler, with the names of Python's torch.amp. Not an
-/// alias, since programs have a namespace of this name.
+/// What libtorch's C++ front end lacks: autocast and the gradient scaler, with the names of Python's torch.amp.
 namespace amp {
 using namespace tandem::amp;
 }
-}  // namespace cuda
-}  // namespace torch
-
-namespace c10 {
-using namespace tandem;
-
-/// tandem has one type for both.
-constexpr ScalarType typeMetaToScalarType(DType dtype) { return dtype; }
-constexpr DType scalarTypeToTypeMeta(ScalarType dtype) { return dtype; }
-
-/// The integers in [0, end) or [begin, end), for loops.
-template <std::integral T>
-auto irange(T end) {
-  return std::views::iota(T(0), std::max(T(0), end));
+namespace autograd {
+using namespace tandem::autograd;
 }
-template <std::integral First, std::integral Last>
-auto irange(First begin, Last end) {
-  return std::views::iota(static_cast<Last>(begin), std::max(static_cast<Last>(begin), end));
-}
-
 namespace cuda {
 using namespace tandem::cuda;
 using CUDAStream = tandem::Stream;
@@ -115,26 +100,145 @@ inline Stream getStreamFromPool(bool high_priority = false, DeviceIndex index = 
   return stream_from_pool(Device(kCUDA, index), high_priority);
 }
 inline void setCurrentCUDAStream(const Stream& stream) { set_current_stream(stream); }
+namespace amp {
+using namespace tandem::amp;
+}
 }  // namespace cuda
+namespace data {
+using namespace tandem::libtorch::data_names;
+namespace example {
+using tandem::data::NoTarget;
+}
+using example::NoTarget;
+namespace datasets {
+using namespace tandem::data::datasets;
+}
+namespace samplers {
+using namespace tandem::data::samplers;
+}
+namespace transforms {
+using namespace tandem::data::transforms;
+}
+}  // namespace data
+namespace fft {
+using namespace tandem::fft;
+}
+namespace jit {
+using namespace tandem::jit;
+}
+namespace nn {
+using namespace tandem::libtorch::nn_names;
+namespace functional {
+using namespace tandem::nn::functional;
+}
+namespace init {
+using namespace tandem::nn::init;
+}
+namespace parallel {
+using namespace tandem::nn::parallel;
+}
+namespace utils {
+using namespace tandem::libtorch::utils_names;
+namespace rnn {
+using namespace tandem::nn::utils::rnn;
+}
+}  // namespace utils
+}  // namespace nn
+namespace optim {
+using namespace tandem::optim;
+}
+namespace serialize {
+using namespace tandem::serialize;
+}
+namespace special {
+using namespace tandem::special;
+}
+}  // namespace torch
+
+namespace c10 {
+using namespace tandem::libtorch::names;
+namespace cuda = torch::cuda;
+namespace impl {
+using tandem::GenericDict;
+}
+namespace ivalue {
+using namespace tandem::ivalue;
+}
+
+/// The dtype of a C++ type, as options: `dtype<float>()`.
+using tandem::dtype;
+template <class T>
+TensorOptions dtype() {
+  return tandem::dtype_of<T>;
+}
+
+/// tandem has one type for both.
+constexpr ScalarType typeMetaToScalarType(ScalarType dtype) { return dtype; }
+constexpr ScalarType scalarTypeToTypeMeta(ScalarType dtype) { return dtype; }
+
+/// The integers in [0, end) or [begin, end), for loops.
+template <std::integral T>
+auto irange(T end) {
+  return std::views::iota(T(0), std::max(T(0), end));
+}
+template <std::integral First, std::integral Last>
+auto irange(First begin, Last end) {
+  return std::views::iota(static_cast<Last>(begin), std::max(static_cast<Last>(begin), end));
+}
 }  // namespace c10
 
 namespace at {
-using namespace tandem;
-namespace cuda = c10::cuda;
-using c10::scalarTypeToTypeMeta;
-using c10::typeMetaToScalarType;
+using namespace c10;
+using c10::dtype;
+using tandem::Reduction;
+using TensorBase = Tensor;
+
+/// Methods of x as functions.
+inline int64_t numel(const Tensor& x) { return x.numel(); }
+inline int64_t size(const Tensor& x, int64_t dim) { return x.size(dim); }
+inline int64_t stride(const Tensor& x, int64_t dim) { return x.stride(dim); }
+inline bool is_floating_point(const Tensor& x) { return x.is_floating_point(); }
+inline bool is_signed(const Tensor& x) { return x.is_signed(); }
+inline bool is_complex(const Tensor& /*x*/) { return false; }
+
+inline bool hasCUDA() { return tandem::cuda::is_available(); }
+namespace detail {
+inline Generator createCPUGenerator(uint64_t seed = tandem::Generator::kDefaultSeed) { return Generator(seed); }
+inline const Generator& getDefaultCPUGenerator() { return tandem::default_generator(); }
+}  // namespace detail
+
+namespace indexing {
+using namespace tandem::indexing;
+}
 
 /// libtorch's switches of autocast, for programs that build regions of them; torch::amp::AutocastGuard is a region.
 namespace autocast {
-using amp::get_autocast_dtype;
-using amp::is_autocast_cache_enabled;
-using amp::is_autocast_enabled;
-using amp::set_autocast_cache_enabled;
-using amp::set_autocast_dtype;
-using amp::set_autocast_enabled;
-inline void clear_cache() { amp::clear_autocast_cache(); }
-inline int increment_nesting() { return amp::increment_autocast_nesting(); }
-inline int decrement_nesting() { return amp::decrement_autocast_nesting(); }
+using tandem::amp::get_autocast_dtype;
+using tandem::amp::is_autocast_cache_enabled;
+using tandem::amp::is_autocast_enabled;
+using tandem::amp::set_autocast_cache_enabled;
+using tandem::amp::set_autocast_dtype;
+using tandem::amp::set_autocast_enabled;
+inline void clear_cache() { tandem::amp::clear_autocast_cache(); }
+inline int increment_nesting() { return tandem::amp::increment_autocast_nesting(); }
+inline int decrement_nesting() { return tandem::amp::decrement_autocast_nesting(); }
+/// Casts floating tensors other than f64 that are on the device; leaves other values as they are.
+inline Tensor cached_cast(ScalarType to, const Tensor& x, DeviceType device = kCUDA) {
+  const bool casts = x.defined() && x.device().type() == device && x.is_floating_point() && x.dtype() != kDouble;
+  return casts ? x.to(to) : x;
+}
+inline std::vector<Tensor> cached_cast(ScalarType to, TensorList list, DeviceType device = kCUDA) {
+  std::vector<Tensor> casts;
+  for (const Tensor& x : list) casts.push_back(cached_cast(to, x, device));
+  return casts;
+}
+inline std::optional<Tensor> cached_cast(ScalarType to, const std::optional<Tensor>& x, DeviceType device = kCUDA) {
+  return x ? cached_cast(to, *x, device) : x;
+}
+template <class T>
+T cached_cast(ScalarType /*to*/, T value, DeviceType /*device*/ = kCUDA) {
+  return value;
+}
 // The older names.
 inline bool is_enabled() { return is_autocast_enabled(kCUDA); }
 inline void set_enabled(bool enabled) { set_autocast_enabled(kCUDA, enabled); }
@@ -176,10 +280,11 @@ inline bool in_parallel_region() { return false; }
 
 namespace torch {
 using namespace at;
-namespace cuda {
-using c10::cuda::getCurrentCUDAStream;
-}
 }  // namespace torch
+
+namespace caffe2 {
+using TypeMeta = tandem::DType;
+}
 
 /// libtorch's version whose names tandem has (docs/libtorch_names.md).
 #define TORCH_VERSION_MAJOR 2

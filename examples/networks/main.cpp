@@ -66,7 +66,7 @@ void run(const Description& description, const Setting& setting, int seed, Row& 
   torch::manual_seed(static_cast<uint64_t>(seed));
   const bool cuda = setting.device.is_cuda();
   const std::unique_ptr<Experiment> experiment = description.make(setting);
-  cuda ? torch::cuda::reset_peak_memory_stats() : torch::cpu::reset_peak_memory_stats();
+  cuda ? torch::cuda::reset_peak_memory_stats() : tandem::cpu::reset_peak_memory_stats();
   const auto start = std::chrono::steady_clock::now();
   for (int64_t step = 0; step < setting.steps; ++step) {
     const torch::Tensor loss = experiment->step();
@@ -79,7 +79,7 @@ void run(const Description& description, const Setting& setting, int seed, Row& 
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   if (isatty(fileno(stderr))) fmt::print(stderr, "\r{:70}\r", "");
   row.milliseconds.push_back(took.count() / static_cast<double>(setting.steps));
-  row.peak_bytes = cuda ? torch::cuda::max_memory_allocated() : torch::cpu::max_memory_allocated();
+  row.peak_bytes = cuda ? torch::cuda::max_memory_allocated() : tandem::cpu::max_memory_allocated();
   for (const torch::Tensor& t : experiment->data()) row.peak_bytes -= static_cast<int64_t>(t.nbytes());
   row.steps_per_epoch = static_cast<double>(experiment->steps_per_epoch());
   row.final_scale = experiment->scale();
@@ -139,7 +139,7 @@ void write_json(const Description& description, const Options& options, const st
   }
   std::ofstream out(options.json);
   out << document.dump(2) << '\n';
-  if (!out.flush()) throw torch::IoError("--json: cannot write " + options.json);
+  if (!out.flush()) throw tandem::IoError("--json: cannot write " + options.json);
 }
 
 /// Returns whether all runs beat the baseline. Runs of another number of steps than usual are not judged.

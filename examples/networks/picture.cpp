@@ -18,7 +18,7 @@ void write_grid(const std::string& file, const torch::Tensor& images) {
   picture.height = static_cast<png_uint_32>(height);
   picture.format = PNG_FORMAT_GRAY;
   if (!png_image_write_to_file(&picture, file.c_str(), 0, pixels.const_data_ptr<uint8_t>(), 0, nullptr)) {
-    throw torch::IoError("cannot write " + file + ": " + picture.message);
+    throw tandem::IoError("cannot write " + file + ": " + picture.message);
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 std::string read_text(const std::string& data) {
   std::ifstream file(data + "/kjv.txt", std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (text.empty()) throw torch::IoError(data + "/kjv.txt: cannot read it; scripts/example_data.sh makes it");
+  if (text.empty()) throw tandem::IoError(data + "/kjv.txt: cannot read it; scripts/example_data.sh makes it");
   return text;
 }
 

@@ -39,6 +39,11 @@ std::string part_name(size_t i) { return fmt::format("_schedulers.{}", i); }
 
 LRScheduler::LRScheduler(const std::shared_ptr<LRScheduler>& other) : optimizer_(other->optimizer_) {}
 
+double LRScheduler::lr_at(double, int64_t) const {
+  const OpScope op("lr_at");
+  TANDEM_THROW(NotImplementedError, "this schedule has no lr_at(); override it, or get_lrs()");
+}
+
 double LRScheduler::group_lr_at(size_t, double base_lr, int64_t epoch) const { return lr_at(base_lr, epoch); }
 
 std::optional<double> LRScheduler::momentum_at(size_t, int64_t) const { return {}; }
@@ -69,7 +74,21 @@ void LRScheduler::set_epoch(int64_t epoch) {
   last_epoch_ = epoch;
 }
 
-void LRScheduler::step() { set_epoch(last_epoch_ + 1); }
+void LRScheduler::set_rates(const std::vector<double>& rates) {
+  std::vector<OptimizerParamGroup>& groups = optimizer_.param_groups();
+  TANDEM_CHECK(rates.size() == groups.size(), StateError,
+               "get_lrs() returned {} rates for {} parameter groups; return one for each", rates.size(), groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) groups[g].options().set_lr(rates[g]);
+}
+
+void LRScheduler::step() {
+  step_count_ = static_cast<unsigned>(last_epoch_);
+  const std::vector<double> rates = get_lrs();
+  if (rates.empty()) return set_epoch(last_epoch_ + 1);
+  const OpScope op("step");
+  set_rates(rates);
+  step_count_ = static_cast<unsigned>(++last_epoch_);
+}
 
 std::vector<double> LRScheduler::get_last_lr() const {
   std::vector<double> rates;

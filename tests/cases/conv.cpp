@@ -29,7 +29,9 @@ void convolution(Cases& c, const std::string& name, Input x, Input weight, const
   std::vector<Input> inputs{std::move(x), std::move(weight)};
   if (with_bias) inputs.push_back(normal({outputs}));
   const bool relu = op == "conv2d_relu";
-  const auto run = relu ? conv2d_relu : op == "conv1d" ? conv1d : op == "conv3d" ? conv3d : conv2d;
+  decltype(&conv2d_relu) run = relu ? conv2d_relu : static_cast<decltype(&conv2d_relu)>(conv2d);
+  if (op == "conv1d") run = conv1d;
+  if (op == "conv3d") run = conv3d;
   const std::string torch =
       "F." + (relu ? "conv2d" : op) + "(a, b, " + (with_bias ? "c" : "None") + ", " + options + ")";
   c.push_back({.op = op,

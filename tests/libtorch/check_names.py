@@ -2,7 +2,7 @@
 """Compares docs/libtorch_names.md with the names that tandem has, and checks that no name went missing.
 
 Usage: tests/libtorch/check_names.py [--update] COMPILER [FLAGS...]     --update writes the page
-The compiler says which of the names in names.json (read_names.py makes it) exist in tandem: a file with one
+The compiler says which of the names in names.json (read_names.py makes it) compat/torch/torch.h has: a file with one
 using-declaration per name is compiled, and the lines with errors are the names that do not exist. The same is done with
 a call for each list of parameters in parameters.txt.
 """
@@ -17,8 +17,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/libtorch_names.md")
 
-INCLUDES = ["tandem/tandem.h", "tandem/autograd/function.h", "tandem/base/assert.h", "tandem/data/data.h",
-            "tandem/io/io.h", "tandem/ops/in_place.h", "tandem/ops/special.h", "tandem/optim/optim.h"]
+INCLUDES = ["torch/torch.h"]
 
 # Names that tandem leaves out: a pattern of whole names, and the reason. Patterns for all places.
 LEFT_OUT = [
@@ -83,7 +82,7 @@ def reason_to_leave_out(place, name):
 
 # What a call passes for the types of parameters.txt that are not types of tandem.
 PRELUDE = """
-using namespace tandem;
+using namespace torch;
 using text = const char*;
 constexpr Reduction reduction_ = Reduction::Mean;
 template <class T> T value();
@@ -97,11 +96,11 @@ def declarations(names):
     asked = {}
     for number, (place, list_) in enumerate(names.items()):
         member = place in ("Tensor", "nn::Module")
-        lines.append(f"struct In{number} : tandem::{place} {{" if member else f"namespace in{number} {{")
+        lines.append(f"struct In{number} : torch::{place} {{" if member else f"namespace in{number} {{")
         for name in list_:
             if member and name == place.split("::")[-1]:
                 continue
-            space = "tandem" if place == "torch" else f"tandem::{place}"
+            space = "torch" if place == "torch" else f"torch::{place}"
             lines.append(f"using {space}::{name};")
             asked[len(lines)] = (place, name)
         lines.append("};" if member else "}")
@@ -156,7 +155,7 @@ def other_parameters(missing, compiler):
             place, name = full.split("::")
             for types in lists.split(" | ") if (place, name) not in missing else []:
                 values = ", ".join("reduction_" if t == "reduction" else f"value<{t}>()" for t in types.split(", ") if t)
-                lines.append(f"(void)({'self.' if place == 'Tensor' else 'tandem::'}{name}({values}));")
+                lines.append(f"(void)({'self.' if place == 'Tensor' else 'torch::'}{name}({values}));")
                 asked[len(lines)] = f"{full}({types})".removeprefix("torch::")
     return [asked[n] for n in sorted(lines_with_errors([*lines, "}"], compiler))]
 
@@ -179,7 +178,7 @@ def page_of(data, missing, parameters):
         "Which of libtorch's public names tandem has, read from the headers of PyTorch "
         f"{data['version'].split('+')[0]}. For programs that are to move, see [libtorch.md](libtorch.md).", "",
         f"Of the names that are not left out, {100 * present // total} % are present: {present} of {total}.", "",
-        "Generated: `tests/libtorch/check_names.py --update g++ -std=c++20 -Iinclude`.", "",
+        "Generated: `tests/libtorch/check_names.py --update g++ -std=c++20 -Iinclude -Icompat`.", "",
         "| namespace or class | present | different | left out | missing |", "|---|---|---|---|---|", *rows, ""]
     for kind, title in (("different", "Different"), ("left out", "Left out"), ("missing", "Missing")):
         if any(k == kind for k, _ in groups):

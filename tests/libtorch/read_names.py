@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Writes names.json: the public names in libtorch's headers, by the place where a program writes them; and
 compat/headers.txt: the headers that programs include; and parameters.txt: the parameters of the functions and methods,
-a line for each name, as a caller writes them.
+a line for each name, as a caller writes them; and compat/torch/tandem_names.h: the names of tandem that libtorch has.
 
-Usage: .venv-torch/bin/python tests/libtorch/read_names.py     (scripts/torch_venv.sh installs PyTorch)
+Usage: .venv-torch/bin/python tests/libtorch/read_names.py     (scripts/torch_venv.sh installs PyTorch; needs clang++)
 Names of implementation details (detail namespaces, leading underscores, backward and out variants) are left out here;
 which of the others tandem leaves out, and why, stands in check_names.py.
 """
 import json
 import os
 import re
+import subprocess
+import tempfile
 import textwrap
 
 import torch
@@ -259,8 +261,60 @@ def header_list():
             for line in textwrap.wrap(" ".join(names), 118 - len(folder), break_on_hyphens=False)]
 
 
+# Namespaces of tandem that have namespaces which programs extend; compat/torch/torch.h names those.
+LISTED = {"names": "", "data_names": "data::", "nn_names": "nn::", "utils_names": "nn::utils::"}
+
+
+def compile_lines(lines, *flags):
+    """What the compiler prints about a file of these lines, and what it prints about its faults."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "lines.cpp")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        run = subprocess.run(["clang++", "-std=c++20", "-fsyntax-only", "-ferror-limit=0", *flags, path],
+                             capture_output=True, text=True)
+    return run.stdout, run.stderr
+
+
+def shared_names():
+    """{name in LISTED: the names in that namespace of tandem that libtorch has, too, without those of namespaces}."""
+    out, _ = compile_lines([f'#include "tandem/{h}.h"' for h in (
+        "amp/tools", "autograd/function", "base/assert", "data/data", "io/io", "ops/in_place", "ops/special",
+        "optim/optim", "tandem")], "-I", os.path.join(HERE, "../../include"), "-Xclang", "-ast-list")
+    own = set(out.split("\n"))
+    spaces = {name.rsplit("::", 1)[0] for name in own}
+    asked = [(list_, name.group(1)) for list_, space in LISTED.items() for line in sorted(own - spaces)
+             for name in [re.fullmatch(f"tandem::{space}([A-Za-z_]\\w*)", line)] if name]
+    # A class is a "namespace" above, too: its members are named after it.
+    asked += [(list_, name.group(1)) for list_, space in LISTED.items() for line in sorted(own & spaces)
+              for name in [re.fullmatch(f"tandem::{space}([A-Z]\\w*)", line)] if name]
+    lines, places = ["#include <torch/torch.h>"], {}
+    for list_, name in asked:
+        for space in ("torch", "at", "c10") if list_ == "names" else (f"torch::{LISTED[list_][:-2]}",):
+            lines.append(f"namespace in{len(lines)} {{ using {space}::{name}; }}")
+            places[len(lines)] = (list_, name)
+    _, faults = compile_lines(lines, "-isystem", INCLUDE, "-isystem", os.path.dirname(API))
+    absent = {int(n) for n in re.findall(r"lines\.cpp:(\d+):\d+: error:", faults)}
+    found = {list_: set() for list_ in LISTED}
+    for line, (list_, name) in places.items():
+        if line not in absent:
+            found[list_].add(name)
+    return found
+
+
+def names_header():
+    lines = ["#pragma once", "// The names of tandem that libtorch has, without namespaces. Written by "
+             "tests/libtorch/read_names.py.", "namespace tandem::libtorch {"]
+    for list_, names in shared_names().items():
+        using = ", ".join(f"tandem::{LISTED[list_]}{name}" for name in sorted(names))
+        lines += [f"namespace {list_} {{", *textwrap.wrap(f"using {using};", 120, subsequent_indent="    "), "}"]
+    return lines + ["}  // namespace tandem::libtorch"]
+
+
 if __name__ == "__main__":
     names = read()
+    with open(os.path.join(HERE, "../../compat/torch/tandem_names.h"), "w", encoding="utf-8") as file:
+        file.write("\n".join(names_header()) + "\n")
     with open(os.path.join(HERE, "names.json"), "w", encoding="utf-8") as file:
         json.dump({"version": torch.__version__, "names": names}, file, indent=0)
         file.write("\n")

@@ -59,7 +59,9 @@ TEST(Conv2d, SamePaddingKeepsTheSize) {
   EXPECT_EQ(text(nn::Conv1d(nn::Conv1dOptions(2, 3, 3).padding(1).padding_mode(kReflect))),
             "tandem::nn::Conv1d(2, 3, kernel_size=3, stride=1, padding=1, padding_mode=kReflect)");
   EXPECT_THROWS(nn::Conv2d(nn::Conv2dOptions(2, 3, 3).stride(2).padding(kSame)), StateError, "kSame", "[2, 2]");
-  EXPECT_THROWS(F::conv2d(x, valid->weight, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame");
+  EXPECT_THROWS(F::conv2d(x, valid->weight, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError,
+                "conv2d: ", "'same'", "[2, 2]");
+  EXPECT_THROWS(conv2d(x, valid->weight, {}, 1, "full"), StateError, "conv2d: ", "'full'", "'valid'");
 }
 
 TEST(Conv1d, ForwardInitAndTextMatchPyTorch) {

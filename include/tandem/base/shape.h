@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "tandem/base/error.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
@@ -38,10 +41,19 @@ class ArrayRef {
   constexpr const T* data() const { return data_; }
   constexpr const T* begin() const { return data_; }
   constexpr const T* end() const { return data_ + size_; }
+  constexpr auto rbegin() const { return std::make_reverse_iterator(end()); }
+  constexpr auto rend() const { return std::make_reverse_iterator(begin()); }
   constexpr const T& operator[](size_t i) const { return data_[i]; }
   constexpr const T& front() const { return data_[0]; }
   constexpr const T& back() const { return data_[size_ - 1]; }
+  /// Throws IndexError if i is not below size().
+  constexpr const T& at(size_t i) const {
+    if (i >= size_) throw IndexError("at", "there is no such element; the index must be below size()");
+    return data_[i];
+  }
   ArrayRef slice(size_t from, size_t count) const { return {data_ + from, count}; }
+  ArrayRef slice(size_t from) const { return slice(from, size_ - from); }
+  bool equals(ArrayRef other) const { return *this == other; }
   std::vector<T> vec() const { return {begin(), end()}; }
 
   friend bool operator==(ArrayRef a, ArrayRef b) {

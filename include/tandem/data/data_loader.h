@@ -117,7 +117,7 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
 
   void start_epoch() override {
     drop_batches();
-    sampler_.reset();
+    sampler_.reset(std::nullopt);  // a program's sampler may hide reset()
     if constexpr (samplers::StatefulSampler<Sampler>) start_ = sampler_.state_dict();
     if (dataset_.is_random()) epoch_seed_ = detail::draw_epoch_seed();
   }

@@ -263,6 +263,37 @@ TANDEM_OPS Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bi
   return detail::conv_of<Activation::none>(Op<"conv3d">(), 3, x, weight, bias, stride, padding, dilation, groups);
 }
 
+/// If the two sides of a dimension differ, both get the larger padding, and the surplus is cut off at the front.
+TANDEM_OPS Tensor detail::conv_with_padding(size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                            IntArrayRef stride, std::string_view padding, IntArrayRef dilation,
+                                            int64_t groups) {
+  struct Convolution {
+    const char* name;
+    Tensor (*run)(const Tensor&, const Tensor&, const Tensor&, IntArrayRef, IntArrayRef, IntArrayRef, int64_t);
+  };
+  static constexpr Convolution convolutions[] = {{"conv1d", conv1d}, {"conv2d", conv2d}, {"conv3d", conv3d}};
+  const Convolution& conv = convolutions[dims - 1];
+  const OpScope op(conv.name);
+  TANDEM_CHECK(padding == "same" || padding == "valid", StateError,
+               "padding is '{}'; use 'same', 'valid' or numbers of zeros", padding);
+  if (padding == "valid") return conv.run(x, weight, bias, stride, {0}, dilation, groups);
+  for (const int64_t s : checks::entries("stride", stride, dims, 1)) {
+    TANDEM_CHECK(s == 1, StateError, "padding 'same' with stride {}; it needs stride 1", to_string(stride));
+  }
+  TANDEM_CHECK(weight.dim() == static_cast<int64_t>(dims) + 2, ShapeError,
+               "the weight is {}; it must be [O, C / groups, {}]", checks::show(weight), conv_names(dims).kernel);
+  Dims zeros = checks::entries("dilation", dilation, dims, 1);
+  for (size_t d = 0; d < dims; ++d) {
+    zeros[d] = (zeros[d] * (weight.sizes()[d + 2] - 1) + 1) / 2;
+  }
+  Tensor y = conv.run(x, weight, bias, stride, zeros, dilation, groups);
+  for (int64_t d = -static_cast<int64_t>(dims); d < 0; ++d) {
+    const int64_t surplus = y.size(d) - x.size(d);
+    if (surplus > 0) y = narrow(y, d, surplus, x.size(d));
+  }
+  return y;
+}
+
 TANDEM_OPS Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                                    IntArrayRef padding, IntArrayRef output_padding, int64_t groups,
                                    IntArrayRef dilation) {

@@ -1,7 +1,9 @@
 #pragma once
 // Convolutions of one to three dimensions, transposed ones, and their derivatives as ops, for f16, bf16, f32 and f64.
 // Sums are held in f32 (f64 for f64).
+#include <concepts>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "tandem/backend.h"
@@ -29,6 +31,28 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, In
 /// undefined; y: [N, O, OD, OH, OW] or [O, OD, OH, OW], contiguous. Source: torch.nn.functional.conv3d.
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, IntArrayRef stride = {1},
               IntArrayRef padding = {0}, IntArrayRef dilation = {1}, int64_t groups = 1);
+
+namespace detail {
+Tensor conv_with_padding(size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                         std::string_view padding, IntArrayRef dilation, int64_t groups);
+}
+/// The same with padding "valid" (none) or "same": the result has x's sizes. "same" needs stride 1; if a dimension gets
+/// an odd number of zeros, the additional one is at its end.
+template <std::convertible_to<std::string_view> Padding>  // not a string_view, which {0, 0} initialises too
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, const Padding& padding,
+              IntArrayRef dilation = {1}, int64_t groups = 1) {
+  return detail::conv_with_padding(1, x, weight, bias, stride, padding, dilation, groups);
+}
+template <std::convertible_to<std::string_view> Padding>
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, const Padding& padding,
+              IntArrayRef dilation = {1}, int64_t groups = 1) {
+  return detail::conv_with_padding(2, x, weight, bias, stride, padding, dilation, groups);
+}
+template <std::convertible_to<std::string_view> Padding>
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, const Padding& padding,
+              IntArrayRef dilation = {1}, int64_t groups = 1) {
+  return detail::conv_with_padding(3, x, weight, bias, stride, padding, dilation, groups);
+}
 
 /// conv_transpose2d of one dimension. x: [N, C, L] or [C, L]; weight: [C, O / groups, K]; bias: [O] or undefined.
 /// Source: torch.nn.functional.conv_transpose1d.

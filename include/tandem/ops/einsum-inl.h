@@ -349,7 +349,7 @@ class Einsum {
 
 }  // namespace detail
 
-TANDEM_OPS Tensor einsum(std::string_view equation, TensorList operands) {
+TANDEM_OPS Tensor einsum(std::string_view equation, TensorList operands, std::optional<IntArrayRef> /*path*/) {
   const Op<"einsum"> op;
   TANDEM_CHECK(!operands.empty(), StateError, "no operands; give one for each part of '{}'", equation);
   return detail::Einsum(op, equation, operands).run();

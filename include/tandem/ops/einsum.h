@@ -1,5 +1,6 @@
 #pragma once
 // Sums of products of tensors, written with index letters.
+#include <optional>
 #include <string_view>
 
 #include "tandem/tensor/tensor.h"
@@ -17,8 +18,9 @@ namespace tandem {
 ///
 /// Operands are multiplied in pairs, each pair by one batched matrix product (element-wise if nothing is summed), in
 /// the order of fewest multiplications for up to 8 operands, else by a greedy choice. Throws StateError for a bad
-/// equation, ShapeError for operands that do not fit. Source: torch.einsum.
-Tensor einsum(std::string_view equation, TensorList operands);
+/// equation, ShapeError for operands that do not fit. `path`, libtorch's order of the products, is ignored. Source:
+/// torch.einsum.
+Tensor einsum(std::string_view equation, TensorList operands, std::optional<IntArrayRef> path = {});
 
 }  // namespace tandem
 #pragma GCC visibility pop

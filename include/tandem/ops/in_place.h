@@ -60,6 +60,8 @@ TANDEM_IN_PLACE(zero_)
 /// x.fill_(value)
 inline const Tensor& fill_(const Tensor& x, Scalar value) { return x.fill_(value); }
 inline const Tensor& fill_(const Tensor& x, const Tensor& value) { return x.fill_(value); }
+/// x.round_(decimals)
+inline const Tensor& round_(const Tensor& x, int64_t decimals) { return x.round_(decimals); }
 /// x.clamp_(min, max)
 inline const Tensor& clamp_(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {}) {
   return x.clamp_(min, max);

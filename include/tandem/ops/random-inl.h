@@ -77,6 +77,13 @@ TANDEM_OPS Tensor bernoulli(const Tensor& x, double p, std::optional<Generator> 
   y.bernoulli_(p, std::move(generator));
   return y;
 }
+TANDEM_OPS Tensor bernoulli(const Tensor& x, const Tensor& p, std::optional<Generator> generator) {
+  const OpScope op("bernoulli");
+  checks::defined("x", x);
+  const Tensor y = empty_like(x);
+  y.bernoulli_(p, std::move(generator));
+  return y;
+}
 
 TANDEM_OPS Tensor normal(const Tensor& mean, const Tensor& std, std::optional<Generator> generator) {
   const OpScope op("normal");

@@ -12,8 +12,9 @@ namespace tandem {
 
 /// 1 with probability p, else 0; p: floating, in [0, 1].
 Tensor bernoulli(const Tensor& p, std::optional<Generator> generator = {});
-/// The same with a number for all elements; x gives the sizes and the dtype.
+/// The same with a number for all elements, or a tensor that is broadcast; x gives the sizes and the dtype.
 Tensor bernoulli(const Tensor& x, double p, std::optional<Generator> generator = {});
+Tensor bernoulli(const Tensor& x, const Tensor& p, std::optional<Generator> generator = {});
 /// Normal numbers; mean and std (at least 0) are broadcast.
 Tensor normal(const Tensor& mean, const Tensor& std, std::optional<Generator> generator = {});
 Tensor normal(const Tensor& mean, double std = 1, std::optional<Generator> generator = {});

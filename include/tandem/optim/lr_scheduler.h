@@ -51,7 +51,7 @@ class ScheduleArguments {
 /// not accumulate and a rate that something else has set does not last; see ChainableLR for schedules that keep it.
 ///
 /// A user-defined schedule overrides lr_at(), or group_lr_at() if groups differ, and calls start() at the end of its
-/// constructor.
+/// constructor. One that was written for libtorch overrides get_lrs().
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -65,7 +65,8 @@ class LRScheduler {
   /// The current rate of each parameter group.
   std::vector<double> get_last_lr() const;
   /// The rate after `epoch` steps for a group whose initial rate is `base_lr`.
-  virtual double lr_at(double base_lr, int64_t epoch) const = 0;
+  /// Throws NotImplementedError unless overridden.
+  virtual double lr_at(double base_lr, int64_t epoch) const;
   /// The same for group number `group`, for schedules that differ between groups. Calls lr_at() unless overridden.
   virtual double group_lr_at(size_t group, double base_lr, int64_t epoch) const;
   /// The momentum, or beta1, of group number `group` after `epoch` steps. Empty for schedules that do not set it.
@@ -84,6 +85,11 @@ class LRScheduler {
 
  protected:
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {}
+  /// Returns the rates that step() sets, one for each group, or nothing, as by default, for those of lr_at(). At the
+  /// first call, step_count_ is 0 and get_current_lrs() are the optimizer's rates.
+  virtual std::vector<double> get_lrs() { return {}; }
+  std::vector<double> get_current_lrs() const { return get_last_lr(); }
+  unsigned step_count_ = 0;
   /// Makes a schedule for the optimizer of another one.
   explicit LRScheduler(const std::shared_ptr<LRScheduler>& other);
   /// Sets the rates of epoch 0.
@@ -110,6 +116,7 @@ class LRScheduler {
 
  private:
   void set_rates(int64_t epoch);
+  void set_rates(const std::vector<double>& rates);
   void take_back_start(size_t number);
 
   struct FirstChange {

@@ -47,6 +47,9 @@ struct TensorOptions {
     return o;
   }
   TensorOptions device(DeviceType d) const { return device(std::optional<Device>(Device(d))); }
+  TensorOptions device(DeviceType d, DeviceIndex index) const {
+    return device(std::optional<Device>(Device(d, index)));
+  }
   TensorOptions requires_grad(bool r) const {
     TensorOptions o = *this;
     o.requires_grad_ = r;

@@ -368,6 +368,7 @@ class Tensor {
   // ---- left out (left_out.h has functions)
   TANDEM_UNAVAILABLE("tandem has no sparse tensors: use index_add, scatter_add or gather on dense ones")
   Tensor to_sparse() const;
+  bool is_sparse() const { return false; }
   TANDEM_UNAVAILABLE("tandem has no matrix decompositions: use LAPACK, Eigen or cuSOLVER on data_ptr<float>()")
   Tensor inverse() const;
 
@@ -375,6 +376,10 @@ class Tensor {
   /// x.index({...}) selects as Python's x[...]; index_put_ writes to that selection, or adds if `accumulate`.
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor index(const std::vector<indexing::TensorIndex>& indices) const;
+  template <std::same_as<indexing::TensorIndex> Index>
+  Tensor index(ArrayRef<Index> indices) const {
+    return index(std::vector<Index>(indices.begin(), indices.end()));
+  }
   Tensor index(const std::vector<std::optional<Tensor>>& indices) const;
   const Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value,
                            bool accumulate = false) const;
@@ -395,6 +400,8 @@ class Tensor {
   /// The fields. Throws StateError for an undefined tensor.
   TensorImpl& impl() const { return checked(); }
   const std::shared_ptr<TensorImpl>& impl_ptr() const { return impl_; }
+  /// The key of this tensor in an optimizer's state; null if it is undefined.
+  TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
   /// Kernel access: pointer to the first element, without a dtype check or version change.
   template <class T>
   T* raw() const {

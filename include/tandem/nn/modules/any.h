@@ -131,8 +131,8 @@ class AnyModule {
 
   bool is_empty() const noexcept { return module_ == nullptr; }
   /// Calls the module. Throws StateError if there is none, or if it does not take as many tensors.
-  template <std::same_as<Tensor>... More>
-  requires(sizeof...(More) < 6) Tensor forward(const Tensor& x, const More&... more)
+  template <class Result = Tensor, std::same_as<Tensor>... More>
+  requires(std::same_as<Result, Tensor> && sizeof...(More) < 6) Tensor forward(const Tensor& x, const More&... more)
   const {
     const Tensor arguments[] = {x, more...};
     return forward(TensorList(arguments, 1 + sizeof...(More)));
