@@ -73,6 +73,38 @@ TEST_F(Pool, SiblingsAgreeOnWindowsThatMeetNoElement) {
   EXPECT_TRUE(near(one.grad(), zeros({1, 1, 1, 1, 1}), kExact));
 }
 
+TEST_F(Pool, SiblingsKeepTheHistoryOfEmptyBatches) {
+  for (size_t n : {2U, 3U}) {
+    const Dims image(n, 4), window(n, 2);
+    Dims sizes{0, 2};
+    for (int64_t size : image) sizes.push_back(size);
+    const Tensor x = zeros(sizes).requires_grad_(), samples = zeros({0, 2, static_cast<int64_t>(n)});
+    const auto [pooled, indices] = n == 2 ? max_pool2d_with_indices(x, window) : max_pool3d_with_indices(x, window);
+    const Tensor fractional = std::get<0>(n == 2 ? fractional_max_pool2d(x, window, window, samples)
+                                                 : fractional_max_pool3d(x, window, window, samples));
+    const Tensor unpooled = n == 2 ? max_unpool2d(pooled, indices, image) : max_unpool3d(pooled, indices, image);
+    for (const Tensor& y : {pooled, fractional, unpooled}) {
+      x.mutable_grad() = {};
+      y.sum().backward({}, true);
+      EXPECT_EQ(x.grad().sizes(), x.sizes());
+    }
+  }
+}
+
+// Output sizes that are multiples of the input's, by scales that round down to them.
+TEST_F(Pool, NearestCopiesAndDoublesWhateverTheScale) {
+  const Tensor x = arange(3, kFloat).view({1, 1, 3});
+  for (int64_t times : {1, 2}) {
+    const double scale = static_cast<double>(times) + 0.3;
+    const int64_t size = 3 * times;
+    const Tensor y = repeat_interleave(x, times, 2);
+    EXPECT_TRUE(equal(upsample_nearest1d(x, {size}, scale), y));
+    EXPECT_TRUE(equal(upsample_nearest2d(x.unsqueeze(2), {1, size}, 1.0, scale), y.unsqueeze(2)));
+    EXPECT_TRUE(
+        equal(upsample_nearest3d(x.view({1, 1, 1, 1, 3}), {1, 1, size}, 1.0, 1.0, scale).flatten(), y.flatten()));
+  }
+}
+
 TEST_F(Pool, ChannelsLastAndLargeWindows) {
   const Tensor x = randn({2, 3, 8, 8}), last = x.contiguous(kChannelsLast).requires_grad_();
   const Tensor plain = x.clone().requires_grad_();

@@ -39,6 +39,24 @@ TEST(Norm, DerivativesOfAnyOrder) {
     norm(zero, p).backward();
     EXPECT_EQ(values_of(zero.grad()), (std::vector<double>{0, 0, 0})) << p;
   }
+  for (double p : {-1.0, 0.0}) {  // a norm of 0, and a number of elements
+    const Tensor one_zero = tensor({-3.0, 0.0, 2.0}).requires_grad_();
+    norm(one_zero, p).backward();
+    EXPECT_EQ(values_of(one_zero.grad()), (std::vector<double>{0, 0, 0})) << p;
+  }
+}
+
+TEST(Trapezoid, OfU8AndOfNoNumbers) {
+  EXPECT_EQ(trapezoid(full({3}, 200, kByte)).item<double>(), 400);
+  EXPECT_TRUE(trapezoid(zeros({0}).requires_grad_()).requires_grad());
+}
+
+TEST(Reduce, AnyAndAllOfNoDimensionsReduceNothing) {
+  const Tensor x = tensor({-3.0, 0.0, std::nan("")});
+  for (bool keepdim : {true, false}) {
+    EXPECT_TRUE(equal(any(x, IntArrayRef(), keepdim), ne(x, 0)));
+    EXPECT_TRUE(equal(all(x, IntArrayRef(), keepdim), ne(x, 0)));
+  }
 }
 
 TEST(Reduce, VarianceAcceptsEveryCorrection) {

@@ -37,9 +37,11 @@ inline std::vector<Axis> resize_axes(const Tensor& x, IntArrayRef output_size, m
     axis.map.out = output_size[k];
     axis.map.scale = scales[k].value_or(0);
     axis.map.align_corners = align_corners;
-    // As in PyTorch, these two copy a dimension of unchanged size, whatever the scale.
-    const bool copies = kind == math::Resampling::Kind::nearest || kind == math::Resampling::Kind::linear;
-    if (copies && axis.map.in == axis.map.out) axis.map.scale = 0;
+    // As in PyTorch, these two copy a dimension of unchanged size, and nearest doubles one of twice the size, whatever
+    // the scale.
+    const bool nearest = kind == math::Resampling::Kind::nearest;
+    const bool copies = (nearest || kind == math::Resampling::Kind::linear) && axis.map.in == axis.map.out;
+    if (copies || (nearest && axis.map.out == 2 * axis.map.in)) axis.map.scale = 0;
     axes.push_back(axis);
   }
   return axes;

@@ -208,6 +208,7 @@ Tensor truth_over(const Op<Name>& op, const Tensor& x, IntArrayRef dims, bool ke
   const ReducedShape shape = reduced_shape(x, dims, keepdim);
   return op.apply(
       [&](const Tensor& x) {
+        if (dims.empty()) return Result{ne(x, 0)};  // as in PyTorch, unlike the other reductions
         ReductionOutput y(shape, x.options().dtype(kBool));
         backend(x).reduce(y.kept, kind, x);
         return Result{y.result};

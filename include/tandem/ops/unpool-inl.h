@@ -42,7 +42,6 @@ Tensor max_unpool_op(const Op<Name>& op, const Tensor& x, const Tensor& indices,
   from.push_back(count);
   const Tensor values = cast_inputs(op, {x})[0];
   const Tensor y = zeros(flat, values.options());
-  if (values.numel() == 0) return reshape(y, sizes);
   return reshape(scatter(y, -1, reshape(indices, from), reshape(values, from)), sizes);
 }
 
@@ -75,7 +74,8 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Op<Name>& op, const Tensor&
   std::array<int64_t, 3> kernel3{1, 1, 1};
   Dims in{batch, channels}, result{batch, channels}, sizes;
   for (int64_t d = 0; d < outer; ++d) sizes.push_back(x.size(d));
-  const Dims row = sizes;
+  Dims rows = sizes, flat = sizes;
+  int64_t count = 1;
   if (n == 2) in.push_back(1), result.push_back(1);
   for (size_t k = 0; k < n; ++k) {
     const int64_t size = x.size(outer + static_cast<int64_t>(k));
@@ -84,6 +84,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Op<Name>& op, const Tensor&
                  to_string(output_size), to_string(kernel_size), out[k] + kernel[k] - 1,
                  outer + static_cast<int64_t>(k), checks::show(x), size);
     kernel3[3 - n + k] = kernel[k];
+    count *= size;
     in.push_back(size);
     result.push_back(out[k]);
     sizes.push_back(out[k]);
@@ -95,10 +96,9 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Op<Name>& op, const Tensor&
     in_order = cat({width, height, width}, 2);
   }
   const Tensor index = fractional_argmax(reshape(x, in), in_order, kernel3, result);
-  Dims flat = row;
-  flat.push_back(-1);
-  if (index.numel() == 0) return {zeros(sizes, x.options()), reshape(index, sizes)};
-  return {reshape(gather(reshape(x, flat), -1, reshape(index, flat)), sizes), reshape(index, sizes)};
+  rows.push_back(count);
+  flat.push_back(numel_of(out));
+  return {reshape(gather(reshape(x, rows), -1, reshape(index, flat)), sizes), reshape(index, sizes)};
 }
 
 }  // namespace detail

@@ -123,9 +123,10 @@ inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tens
     const Tensor share = div(to(gy, wide), sum(found, dims, true, wide));
     return mul(mul(to(found, x.dtype()), sign(x)), to(share, x.dtype()));
   }
-  // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0 (a subgradient). For 0 < p < 1 the quotient may be too small, but
-  // the powers are in range.
-  const Tensor zero = eq(x, 0), size = where(zero, 1, to(abs(x), wide)), norm = to(divisor(), wide);
+  // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0, or the norm for p < 0 (a subgradient). For 0 < p < 1 the quotient
+  // may be too small, but the powers are in range.
+  const Tensor zero = order < 0 ? logical_or(eq(x, 0), eq(y, 0)) : eq(x, 0);
+  const Tensor size = where(zero, 1, to(abs(x), wide)), norm = to(divisor(), wide);
   const bool apart = order > 0 && order < 1;
   const Tensor power = apart ? mul(pow(size, order - 1), pow(norm, 1 - order)) : pow(div(size, norm), order - 1);
   const Tensor slope = mul(sign(x), to(power, x.dtype()));
