@@ -70,20 +70,24 @@ void Module::forget_parts() {
   parameters_.clear();
   buffers_.clear();
   children_.clear();
+  members_.clear();
 }
 
 void Module::copy_parts(const Module& original, const std::optional<Device>& device) {
   const OpScope op("clone");
   const NoGradGuard no_grad;
+  original.follow_members();
   check_same_keys("parameters", parameters_, original.parameters_, original);
   check_same_keys("buffers", buffers_, original.buffers_, original);
   check_same_keys("submodules", children_, original.children_, original);
   copy_tensors(parameters_, original.parameters_, device);
   copy_tensors(buffers_, original.buffers_, device);
+  assign_members();
   for (const auto& [name, child] : original.children_) children_[name]->clone_(*child, device);
 }
 
 void Module::register_copies(const Module& original, const std::optional<Device>& device) {
+  original.follow_members();
   for (const auto& [name, tensor] : original.parameters_) {
     register_parameter(name, tensor.defined() ? copy_of(tensor, device) : Tensor(),
                        tensor.defined() && tensor.requires_grad());

@@ -67,7 +67,8 @@ Module::Module(const Module& other)
       name_(other.name_),
       training_(other.training_),
       call_hook_(other.call_hook_),
-      forward_hooks_(other.forward_hooks_) {}
+      forward_hooks_(other.forward_hooks_),
+      members_(other.members_) {}
 
 Module& Module::operator=(const Module& other) {
   if (this == &other) return *this;
@@ -80,6 +81,7 @@ Module& Module::operator=(const Module& other) {
   training_ = other.training_;
   call_hook_ = other.call_hook_;
   forward_hooks_ = other.forward_hooks_;
+  members_ = other.members_;
   return *this;
 }
 
@@ -183,20 +185,6 @@ void Module::unregister_module(const std::string& name) {
   children_.erase(name);
 }
 
-void Module::unregister_parameter(const std::string& name) {
-  const OpScope op("unregister_parameter");
-  TANDEM_CHECK(parameters_.contains(name), StateError,
-               "there is no parameter '{}'; named_parameters() lists the existing ones", name);
-  parameters_.erase(name);
-}
-
-void Module::unregister_buffer(const std::string& name) {
-  const OpScope op("unregister_buffer");
-  TANDEM_CHECK(buffers_.contains(name), StateError, "there is no buffer '{}'; named_buffers() lists the existing ones",
-               name);
-  buffers_.erase(name);
-}
-
 // ---- walking
 
 namespace {
@@ -260,12 +248,20 @@ OrderedDict<std::string, Tensor> list_tensors(const Module& module, bool recurse
 
 OrderedDict<std::string, Tensor> Module::named_parameters(bool recurse) const {
   return list_tensors(
-      *this, recurse, [](const Module& m) -> const auto& { return m.parameters_; }, "Parameter");
+      *this, recurse, [](const Module& m) -> const auto& {
+        m.follow_members();
+        return m.parameters_;
+      },
+      "Parameter");
 }
 
 OrderedDict<std::string, Tensor> Module::named_buffers(bool recurse) const {
   return list_tensors(
-      *this, recurse, [](const Module& m) -> const auto& { return m.buffers_; }, "Buffer");
+      *this, recurse, [](const Module& m) -> const auto& {
+        m.follow_members();
+        return m.buffers_;
+      },
+      "Buffer");
 }
 
 std::vector<Tensor> Module::parameters(bool recurse) const { return named_parameters(recurse).values(); }
@@ -327,6 +323,7 @@ void Module::move_tensors(const std::function<Tensor(const Tensor&)>& moved) {
     t.set_data(now);
     if (t.grad().defined()) autograd::replace_gradient(t, moved(t.grad()));
   };
+  follow_members();
   for (const auto& parameter : parameters_) move(parameter.value());
   for (const auto& buffer : buffers_) move(buffer.value());
 }
@@ -372,6 +369,7 @@ std::string float8_noted_name(const std::string& parameter) { return parameter +
 }  // namespace
 
 void Module::add_state(StateDict& state, const std::string& path) const {
+  follow_members();
   for (const auto* tensors : {&parameters_, &buffers_}) {
     for (const auto& item : *tensors) {
       if (item.value().defined()) state.insert(join(path, item.key()), item.value());
@@ -472,6 +470,7 @@ StateCommit Module::prepare_load_state_dict(const StateDict& state, bool strict)
 void Module::zero_grad(bool set_to_none) {
   for (auto& child : children_) child.value()->zero_grad(set_to_none);  // outside the scope: may be the user's
   const OpScope op("Module::zero_grad");
+  follow_members();
   for (auto& parameter : parameters_) autograd::zero_grad(parameter.value(), set_to_none);
 }
 

@@ -102,5 +102,57 @@ TEST(ModuleStateErrors, ListsAllMismatchesAndChangesNothing) {
   EXPECT_EQ(difference(net.state_dict(), before), "");
 }
 
+/// A language model whose head uses the table of the embedding.
+struct TiedNetImpl : nn::Module {
+  TiedNetImpl() {
+    table = register_module("table", nn::Embedding(5, 3));
+    head = register_module("head", nn::Linear(3, 5));
+  }
+  nn::Embedding table{nullptr};
+  nn::Linear head{nullptr};
+};
+
+TEST(Module, ListsMovesAndLoadsAssignedMembers) {
+  TiedNetImpl net;
+  const Tensor replaced = net.head->weight;
+  net.head->weight = net.table->weight;
+  EXPECT_EQ(net.named_parameters().keys(), (std::vector<std::string>{"table.weight", "head.bias"}));
+  EXPECT_EQ(net.state_dict()["head.weight"].data_ptr(), net.table->weight.data_ptr());
+  replaced.mutable_grad() = zeros_like(replaced);
+  net.table->weight.mutable_grad() = zeros_like(net.table->weight);
+  net.head->zero_grad();
+  EXPECT_TRUE(replaced.grad().defined() && !net.table->weight.grad().defined());
+  TiedNetImpl other;
+  other.load_state_dict(net.state_dict());
+  EXPECT_TRUE(other.head->weight.equal(net.table->weight));
+  net.head->to(kDouble);
+  EXPECT_EQ(net.table->weight.dtype(), kDouble);
+  EXPECT_EQ(replaced.dtype(), kFloat);
+  nn::Linear copied(*net.head), cloned(std::dynamic_pointer_cast<nn::LinearImpl>(net.head->clone()));
+  EXPECT_TRUE(copied->parameters()[0].is_same(net.table->weight));
+  EXPECT_TRUE(cloned->weight.equal(net.table->weight) && !cloned->weight.is_same(net.table->weight));
+  cloned->bias = Tensor();
+  EXPECT_EQ(cloned->named_parameters().keys(), std::vector<std::string>{"weight"});
+  const auto unbiased = std::dynamic_pointer_cast<nn::LinearImpl>(cloned->clone());
+  EXPECT_FALSE(unbiased->bias.defined());
+  EXPECT_EQ(unbiased->parameters().size(), 1u);
+}
+
+TEST(Module, ListsAssignedBuffersButNotResultsOfOps) {
+  nn::BatchNorm2d norm(2);
+  norm->running_mean = full({2}, 3.0);
+  EXPECT_TRUE(norm->buffers()[0].is_same(norm->running_mean));
+  EXPECT_TRUE(norm->state_dict()["running_mean"].equal(full({2}, 3.0)));
+  const Tensor weight = norm->weight;
+  norm->weight = weight * 2;  // computed before each call, as by a reparametrization
+  EXPECT_TRUE(norm->parameters()[0].is_same(weight));
+  norm->unregister_parameter("weight");
+  norm->register_parameter("weight", weight);
+  norm->weight = ones({2});  // no longer followed: registered without the member
+  EXPECT_TRUE(norm->parameters().back().is_same(weight));
+  const nn::Module sliced(*norm);
+  EXPECT_EQ(sliced.parameters().size(), 2u);
+}
+
 }  // namespace
 }  // namespace tandem::testing

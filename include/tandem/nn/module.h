@@ -1,6 +1,7 @@
 #pragma once
 // nn::Module: named parameters, buffers and submodules; the base class of all layers and models.
 #include <concepts>
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -60,12 +61,10 @@ class Module : public std::enable_shared_from_this<Module> {
   /// invalid or used name, AutogradError if the tensor is the result of an op, DTypeError if it cannot require
   /// gradients.
   ///
-  /// The module keeps its own handle to the tensor. As in libtorch, assigning the member later, as in
-  /// `head->weight = embedding->weight`, changes what forward() uses, but neither parameters() nor files. To tie
-  /// weights or replace a parameter, also exchange the registered one:
-  ///
-  ///   head->unregister_parameter("weight");
-  ///   head->weight = head->register_parameter("weight", embedding->weight);
+  /// The module keeps its own handle to the tensor. As in libtorch, a tensor that is later assigned to a member of a
+  /// model changes what forward() uses, but neither parameters() nor files. The members of tandem's layers, and those
+  /// that a model registers by reference (below), are followed: after `head->weight = embedding->weight`, the head
+  /// lists, moves and saves the embedding's weight.
   Tensor& register_parameter(std::string name, Tensor tensor, bool requires_grad = true);
   /// Makes `tensor` a buffer, which is moved and saved with the module but not trained, and returns it.
   Tensor& register_buffer(std::string name, Tensor tensor);
@@ -222,16 +221,31 @@ class Module : public std::enable_shared_from_this<Module> {
   /// Whether reset() runs in clone(). Parts that the options hold must then be copied. register_parameter and
   /// register_buffer do that: they return the tensor to use.
   bool is_being_cloned() const { return cloned_from_ != nullptr; }
+  /// Registers the parameter or buffer, and assigns it to `member`, which must be a member of this object. If another
+  /// leaf is assigned to the member later, or an undefined tensor, that one takes the place of the registered one.
+  void register_parameter(Tensor& member, std::string name, Tensor tensor, bool requires_grad = true);
+  void register_buffer(Tensor& member, std::string name, Tensor tensor);
   /// Clears the lists of parameters, buffers and submodules, for copies that register their own.
   void forget_parts();
   /// Registers copies of the parameters of `original`, for modules that keep no other handles to them.
   void register_copies(const Module& original, const std::optional<Device>& device);
 
-  OrderedDict<std::string, Tensor> parameters_;
-  OrderedDict<std::string, Tensor> buffers_;
+  mutable OrderedDict<std::string, Tensor> parameters_;
+  mutable OrderedDict<std::string, Tensor> buffers_;
   OrderedDict<std::string, std::shared_ptr<Module>> children_;
 
  private:
+  /// Where in the object the member of a parameter or buffer is: copies of the module have it in the same place.
+  struct Member {
+    std::string name;
+    std::ptrdiff_t offset;
+  };
+
+  void add_member(Tensor& member, const std::string& name);
+  Tensor& tensor_of(const Member& member) const;
+  Tensor* registered(const std::string& name) const;
+  void follow_members() const;
+  void assign_members() const;
   void check_name(const std::string& name) const;
   void check_copyable() const;
   void add_module(std::string name, std::shared_ptr<Module> module);
@@ -247,6 +261,7 @@ class Module : public std::enable_shared_from_this<Module> {
   const Module* cloned_from_ = nullptr;  // set while clone() makes this module
   std::shared_ptr<const CallHook> call_hook_ = default_call_hook();
   std::shared_ptr<const ForwardHooks> forward_hooks_;  // null without hooks
+  std::vector<Member> members_;
 };
 
 std::ostream& operator<<(std::ostream& stream, const Module& module);

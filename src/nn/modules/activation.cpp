@@ -82,7 +82,7 @@ void PReLUImpl::reset() {
                options.num_parameters());
   const Tensor slopes = full({options.num_parameters()}, options.init());
   parameters_.clear();
-  weight = register_parameter("weight", slopes);
+  register_parameter(weight, "weight", slopes);
 }
 
 Tensor PReLUImpl::forward(const Tensor& input) { return functional::prelu(input, weight); }

@@ -113,8 +113,8 @@ void ConvNdImpl<D, Derived>::reset() {
   const Tensor w = make_weight(out, in / options.groups(), options.kernel_size());
   const Tensor b = options.bias() ? empty({out}) : Tensor();
   this->parameters_.clear();
-  weight = this->register_parameter("weight", w);
-  bias = this->register_parameter("bias", b);
+  this->register_parameter(weight, "weight", w);
+  this->register_parameter(bias, "bias", b);
   reset_parameters();
 }
 
@@ -155,8 +155,8 @@ void ConvTransposeNdImpl<D, Derived>::reset() {
   const Tensor w = make_weight(in, out / options.groups(), options.kernel_size());
   const Tensor b = options.bias() ? empty({out}) : Tensor();
   this->parameters_.clear();
-  weight = this->register_parameter("weight", w);
-  bias = this->register_parameter("bias", b);
+  this->register_parameter(weight, "weight", w);
+  this->register_parameter(bias, "bias", b);
   reset_parameters();
 }
 

@@ -77,7 +77,7 @@ void EmbeddingImpl::reset() {
   const OpScope op("Embedding");
   const Tensor table = table_of(options);
   parameters_.clear();
-  weight = register_parameter("weight", table);
+  register_parameter(weight, "weight", table);
   if (!options._weight().defined()) reset_parameters();
 }
 
@@ -111,7 +111,7 @@ void EmbeddingBagImpl::reset() {
   const OpScope op("EmbeddingBag");
   const Tensor table = table_of(options);
   parameters_.clear();
-  weight = register_parameter("weight", table);
+  register_parameter(weight, "weight", table);
   if (!options._weight().defined()) reset_parameters();
 }
 

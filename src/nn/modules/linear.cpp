@@ -25,8 +25,8 @@ void LinearImpl::reset() {
   const Tensor w = empty({options.out_features(), options.in_features()});
   const Tensor b = options.bias() ? empty({options.out_features()}) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", w);
-  bias = register_parameter("bias", b);
+  register_parameter(weight, "weight", w);
+  register_parameter(bias, "bias", b);
   reset_parameters();
 }
 
@@ -58,8 +58,8 @@ void BilinearImpl::reset() {
   const Tensor w = empty({options.out_features(), options.in1_features(), options.in2_features()});
   const Tensor b = options.bias() ? empty({options.out_features()}) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", w);
-  bias = register_parameter("bias", b);
+  register_parameter(weight, "weight", w);
+  register_parameter(bias, "bias", b);
   reset_parameters();
 }
 

@@ -24,7 +24,7 @@ void CrossEntropyLossImpl::reset() {
   check_reduction(options.reduction());
   check_probability("label_smoothing", options.label_smoothing());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
+  register_buffer(weight, "weight", options.weight());
 }
 
 Tensor CrossEntropyLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -40,7 +40,7 @@ void NLLLossImpl::reset() {
   check_class_weight(options.weight());
   check_reduction(options.reduction());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
+  register_buffer(weight, "weight", options.weight());
 }
 
 Tensor NLLLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -69,7 +69,7 @@ void BCELossImpl::reset() {
   check_weight("weight", options.weight());
   check_reduction(options.reduction());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
+  register_buffer(weight, "weight", options.weight());
 }
 
 Tensor BCELossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -86,8 +86,8 @@ void BCEWithLogitsLossImpl::reset() {
   check_weight("pos_weight", options.pos_weight());
   check_reduction(options.reduction());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
-  pos_weight = register_buffer("pos_weight", options.pos_weight());
+  register_buffer(weight, "weight", options.weight());
+  register_buffer(pos_weight, "pos_weight", options.pos_weight());
 }
 
 Tensor BCEWithLogitsLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -214,7 +214,7 @@ void MultiLabelSoftMarginLossImpl::reset() {
   check_weight("weight", options.weight());
   check_reduction(options.reduction());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
+  register_buffer(weight, "weight", options.weight());
 }
 
 Tensor MultiLabelSoftMarginLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -248,7 +248,7 @@ void MultiMarginLossImpl::reset() {
   check_reduction(options.reduction());
   TANDEM_CHECK(options.p() == 1 || options.p() == 2, StateError, "p = {}, but must be 1 or 2", options.p());
   buffers_.clear();
-  weight = register_buffer("weight", options.weight());
+  register_buffer(weight, "weight", options.weight());
 }
 
 Tensor MultiMarginLossImpl::forward(const Tensor& input, const Tensor& target) {

@@ -33,13 +33,13 @@ void MultiheadAttentionImpl::reset() {
   const Linear out(LinearOptions(e, e).bias(options.bias()));
   parameters_.clear();
   children_.clear();
-  in_proj_weight = register_parameter("in_proj_weight", in);
-  q_proj_weight = register_parameter("q_proj_weight", q);
-  k_proj_weight = register_parameter("k_proj_weight", k);
-  v_proj_weight = register_parameter("v_proj_weight", v);
-  in_proj_bias = register_parameter("in_proj_bias", bias);
-  bias_k = register_parameter("bias_k", last_k);
-  bias_v = register_parameter("bias_v", last_v);
+  register_parameter(in_proj_weight, "in_proj_weight", in);
+  register_parameter(q_proj_weight, "q_proj_weight", q);
+  register_parameter(k_proj_weight, "k_proj_weight", k);
+  register_parameter(v_proj_weight, "v_proj_weight", v);
+  register_parameter(in_proj_bias, "in_proj_bias", bias);
+  register_parameter(bias_k, "bias_k", last_k);
+  register_parameter(bias_v, "bias_v", last_v);
   out_proj = register_module("out_proj", out);
   _reset_parameters();
 }

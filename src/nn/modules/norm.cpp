@@ -47,11 +47,11 @@ void NormImplBase<Options>::reset() {
   const Tensor mean = track ? zeros({n}) : Tensor(), var = track ? ones({n}) : Tensor();
   parameters_.clear();
   buffers_.clear();
-  weight = register_parameter("weight", w);
-  bias = register_parameter("bias", b);
-  running_mean = register_buffer("running_mean", mean);
-  running_var = register_buffer("running_var", var);
-  num_batches_tracked = register_buffer("num_batches_tracked", track ? zeros({}, kLong) : Tensor());
+  register_parameter(weight, "weight", w);
+  register_parameter(bias, "bias", b);
+  register_buffer(running_mean, "running_mean", mean);
+  register_buffer(running_var, "running_var", var);
+  register_buffer(num_batches_tracked, "num_batches_tracked", track ? zeros({}, kLong) : Tensor());
   reset_parameters();
 }
 
@@ -177,8 +177,8 @@ void GroupNormImpl::reset() {
   checks::not_negative("eps", options.eps());
   const Tensor w = options.affine() ? empty({channels}) : Tensor(), b = options.affine() ? empty({channels}) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", w);
-  bias = register_parameter("bias", b);
+  register_parameter(weight, "weight", w);
+  register_parameter(bias, "bias", b);
   reset_parameters();
 }
 
@@ -212,7 +212,7 @@ void RMSNormImpl::reset() {
   if (options.eps()) checks::not_negative("eps", *options.eps());
   const Tensor w = options.elementwise_affine() ? tandem::empty(options.normalized_shape()) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", w);
+  register_parameter(weight, "weight", w);
   reset_parameters();
 }
 
@@ -283,8 +283,8 @@ void LayerNormImpl::reset() {
   const Tensor w = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   const Tensor b = affine ? tandem::empty(options.normalized_shape()) : Tensor();
   parameters_.clear();
-  weight = register_parameter("weight", w);
-  bias = register_parameter("bias", b);
+  register_parameter(weight, "weight", w);
+  register_parameter(bias, "bias", b);
   reset_parameters();
 }
 

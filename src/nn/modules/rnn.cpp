@@ -161,10 +161,10 @@ void RNNCellImplBase::register_weights(int64_t input_size, int64_t hidden_size, 
   input_size_ = input_size;
   hidden_size_ = hidden_size;
   parameters_.clear();
-  weight_ih = register_parameter("weight_ih", empty({gates * hidden_size, input_size}));
-  weight_hh = register_parameter("weight_hh", empty({gates * hidden_size, hidden_size}));
-  bias_ih = register_parameter("bias_ih", bias ? empty({gates * hidden_size}) : Tensor());
-  bias_hh = register_parameter("bias_hh", bias ? empty({gates * hidden_size}) : Tensor());
+  register_parameter(weight_ih, "weight_ih", empty({gates * hidden_size, input_size}));
+  register_parameter(weight_hh, "weight_hh", empty({gates * hidden_size, hidden_size}));
+  register_parameter(bias_ih, "bias_ih", bias ? empty({gates * hidden_size}) : Tensor());
+  register_parameter(bias_hh, "bias_hh", bias ? empty({gates * hidden_size}) : Tensor());
   reset_parameters();
 }
 
