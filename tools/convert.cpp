@@ -50,15 +50,13 @@ void check_format(const StateDict& tensors, FileFormat format) {
                     ".npz file",
                     tensors.size(), some_of(keys_of(tensors))));
   }
-  if (format == FileFormat::safetensors) return;
+  if (format == FileFormat::safetensors || format == FileFormat::pytorch) return;
   for (const auto& item : tensors) {
     const tandem::DType dtype = item.value().dtype();
-    const bool numpy = format != FileFormat::pytorch;
-    if (is_float8(dtype) || (numpy && dtype == tandem::kBFloat16)) {
+    if (is_float8(dtype) || dtype == tandem::kBFloat16) {
       throw tandem::DTypeError(
-          fmt::format("{} is {}, which tandem does not write to {} files; add --dtype f32, or write "
-                      "a .safetensors file",
-                      item.key(), name(dtype), numpy ? "NumPy" : "PyTorch"));
+          fmt::format("{} is {}, which NumPy does not have; add --dtype f32, or write a .safetensors file", item.key(),
+                      name(dtype)));
     }
   }
 }

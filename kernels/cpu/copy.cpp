@@ -124,7 +124,10 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (dst.numel() == 0) return;
   if (dst.dtype() == src.dtype()) return copy_same_dtype(dst, src);
   // One step if either side is a compute type. Two steps between f16 and bf16, and between them and small integers.
-  const DType compute = is_compute(dst.dtype()) ? dst.dtype() : compute_type(src.dtype());
+  // i64 cannot hold all of u64: f64 for f16 and bf16.
+  const DType compute = is_compute(dst.dtype())                                    ? dst.dtype()
+                        : src.dtype() == kUInt64 && is_floating_point(dst.dtype()) ? kDouble
+                                                                                   : compute_type(src.dtype());
   visit_compute(compute, [&](auto zero) { convert<decltype(zero)>(dst, src); });
 }
 

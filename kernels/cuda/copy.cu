@@ -6,10 +6,10 @@
 #include "kernels/cuda/cross_device_copy.h"
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/element_bits.h"
-#include "kernels/cuda/float8_copy.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/loads.h"
 #include "kernels/cuda/logical.h"
+#include "kernels/cuda/storage_only_copy.h"
 #include "kernels/cuda/tile_plan.h"
 
 namespace tandem::cuda {
@@ -49,8 +49,10 @@ TANDEM_HOST_DEVICE inline void visit_conversion(DType to, DType from, F&& f) {
       case DType::I16:
       case DType::F16:
       case DType::BF16:
+      case DType::U16:
         return f(Move<uint16_t>());
       case DType::I32:
+      case DType::U32:
       case DType::F32:
         return f(Move<uint32_t>());
       default:
@@ -251,7 +253,7 @@ void copy(const Tensor& dst, const Tensor& src) {
   if (dst.device() != src.device()) return cross_device_copy(dst, src);
   if (is_same_view(dst, src)) return;
   const DeviceGuard on(dst.device());
-  if (converts_float8(dst, src)) return copy_float8(dst, src);
+  if (converts_storage_only(dst, src)) return copy_storage_only(dst, src);
   if (try_tiles(dst, src)) return;
   TensorList<2> list;
   list.add({&dst, &src});
@@ -264,7 +266,7 @@ void copy_list(const std::vector<Tensor>& dst, const std::vector<Tensor>& src) {
   TensorList<2> list;
   for (size_t i = 0; i < dst.size(); ++i) {
     const bool on_device = dst[i].device() == device && src[i].device() == device && device.is_cuda();
-    if (on_device && !converts_float8(dst[i], src[i])) {
+    if (on_device && !converts_storage_only(dst[i], src[i])) {
       if (!is_same_view(dst[i], src[i])) list.add({&dst[i], &src[i]});
     } else {
       copy(dst[i], src[i]);

@@ -135,6 +135,7 @@ struct type_caster<tandem::Scalar> {
   static handle from_cpp(const tandem::Scalar& scalar, rv_policy, cleanup_list*) noexcept {
     if (scalar.is_floating_point()) return PyFloat_FromDouble(scalar.to_double());
     if (scalar.is_boolean()) return PyBool_FromLong(scalar.to<bool>());
+    if (scalar.kind() == tandem::kUInt64) return PyLong_FromUnsignedLongLong(scalar.to<uint64_t>());
     return PyLong_FromLongLong(scalar.to_int64());
   }
 

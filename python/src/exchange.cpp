@@ -22,12 +22,12 @@ DType dtype_of_format(const std::string& format, Py_ssize_t size) {
   if (letter == 'e' && size == 2) return kHalf;
   if (letter == 'f' && size == 4) return kFloat;
   if (letter == 'd' && size == 8) return kDouble;
-  if (letter == 'B' && size == 1) return kByte;
-  if (letter != '\0' && is_signed) {
-    if (size == 1) return kChar;
-    if (size == 2) return kShort;
-    if (size == 4) return kInt;
-    if (size == 8) return kLong;
+  const bool is_unsigned = std::string("BHILQ").find(letter) != std::string::npos;
+  if (letter != '\0' && (is_signed || is_unsigned)) {
+    if (size == 1) return is_signed ? kChar : kByte;
+    if (size == 2) return is_signed ? kShort : kUInt16;
+    if (size == 4) return is_signed ? kInt : kUInt32;
+    if (size == 8) return is_signed ? kLong : kUInt64;
   }
   throw DTypeError("from_numpy", "tandem has no dtype for the buffer format '" + format + "' with " +
                                      std::to_string(size) + " bytes; convert the array with astype() first");
@@ -87,7 +87,10 @@ void* shared_pointer(const Tensor& x) {
 
 nb::dlpack::dtype numpy_dtype(DType t) {
   using Code = nb::dlpack::dtype_code;
-  const Code code = t == kBool ? Code::Bool : is_floating_point(t) ? Code::Float : t == kByte ? Code::UInt : Code::Int;
+  const Code code = t == kBool             ? Code::Bool
+                    : is_floating_point(t) ? Code::Float
+                    : is_unsigned(t)       ? Code::UInt
+                                           : Code::Int;
   return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * element_size(t)), 1};
 }
 

@@ -31,6 +31,9 @@ int8 = dtype.int8
 int16 = short = dtype.int16
 int32 = int = dtype.int32
 int64 = long = dtype.int64
+uint16 = dtype.uint16
+uint32 = dtype.uint32
+uint64 = dtype.uint64
 bool = dtype.bool
 float8_e4m3fn = dtype.float8_e4m3fn
 float8_e5m2 = dtype.float8_e5m2

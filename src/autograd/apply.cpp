@@ -77,8 +77,8 @@ void DispatchCall::check_and_cast() {
   for (const Tensor* x : inputs_) {
     if (!x->defined()) continue;
     x->impl().storage->data();  // applies a postponed factor before kernels run
-    if (is_float8(x->dtype()) && !moves_) [[unlikely]]
-      throw_float8_arithmetic(x->dtype());
+    if (is_storage_only(x->dtype()) && !moves_) [[unlikely]]
+      throw_storage_only_arithmetic(x->dtype());
   }
   check_devices(inputs_);
   if (cast_ != amp::Cast::keep && (state.autocast[0].enabled || state.autocast[1].enabled)) cast_by_policy();

@@ -123,16 +123,16 @@ void check_writable(const Tensor& self) {
 
 }  // namespace
 
-void check_float8(const OpScope& op, ArrayRef<const Tensor*> tensors) {
+void check_storage_only(const OpScope& op, ArrayRef<const Tensor*> tensors) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [](const Tensor* x) { return x->defined() && is_float8(x->dtype()); });
+                                  [](const Tensor* x) { return x->defined() && is_storage_only(x->dtype()); });
   if (found == tensors.end()) return;
   std::string_view name = op.name();
   if (name == "fill_" || name == "zero_") return;
   if (name.ends_with('_')) name.remove_suffix(1);
   const int row = amp::policy_row(name);
   if (row < 0 || amp::policy_table[static_cast<size_t>(row)].role != amp::Role::moves) {
-    detail::throw_float8_arithmetic((*found)->dtype());
+    detail::throw_storage_only_arithmetic((*found)->dtype());
   }
 }
 
@@ -141,8 +141,8 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
                              const std::function<Tensor(const Tensor&)>& out_of_place) {
   TANDEM_CHECK(self.defined(), StateError, "self is an undefined tensor");
   check_writable(self);
-  check_float8(op, {&self});
-  for (const Tensor& other : others) check_float8(op, {&other});
+  check_storage_only(op, {&self});
+  for (const Tensor& other : others) check_storage_only(op, {&other});
   if (thread_state().observers) [[unlikely]] {
     std::vector<const Tensor*> inputs{&self};
     for (const Tensor& other : others) inputs.push_back(&other);

@@ -11,9 +11,10 @@ Scalar Scalar::operator-() const {
 }
 
 std::string Scalar::str() const {
-  return is_boolean()    ? fmt::format("{}", to_int64() != 0)
-         : is_integral() ? fmt::format("{}", to_int64())
-                         : fmt::format("{}", to_double());
+  return is_boolean()          ? fmt::format("{}", to_int64() != 0)
+         : kind_ == DType::U64 ? fmt::format("{}", to<uint64_t>())
+         : is_integral()       ? fmt::format("{}", to_int64())
+                               : fmt::format("{}", to_double());
 }
 
 void check_fits(Scalar value, DType t) {

@@ -22,7 +22,8 @@ constexpr uint64_t kMostTextBytes = 1 << 16;  // version 1 allows no more, and a
 
 /// NumPy's code of a dtype, without the byte order; empty for bf16 and float8.
 constexpr std::string_view numpy_code(DType t) {
-  constexpr std::string_view codes[kNumDTypes] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "b1", "", "", "", ""};
+  constexpr std::string_view codes[kNumDTypes] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8",
+                                                  "b1", "",   "",   "",   "",   "u2", "u4", "u8"};
   return codes[static_cast<int>(t)];
 }
 

@@ -61,12 +61,13 @@ void set_gradient_flag(const Tensor& t, const PickleItem& flag, const PickleFaul
   t.requires_grad_(value.toBool());
 }
 
-/// The bytes of an untyped storage, as elements of a dtype: of float8, for which PyTorch has no typed storages.
+/// The bytes of an untyped storage, as elements of a dtype for which PyTorch has no typed storages.
 Tensor elements_of(const Tensor& bytes, const PickleItem& dtype, const PickleFault& fault) {
   const IValue value = value_of(dtype, fault);
-  fault.check(value.isScalarType() && is_float8(value.toScalarType()) && bytes.dtype() == kByte,
-              "a tensor over an untyped storage is not of a float8 dtype");
-  const Tensor elements = make_view(bytes, {bytes.numel()}, {1}, 0);
+  fault.check(value.isScalarType() && is_storage_only(value.toScalarType()) && bytes.dtype() == kByte,
+              "a tensor over an untyped storage is of a dtype that has typed ones");
+  const auto size = static_cast<int64_t>(element_size(value.toScalarType()));
+  const Tensor elements = make_view(bytes, {bytes.numel() / size}, {1}, 0);
   elements.impl().dtype = value.toScalarType();
   return elements;
 }

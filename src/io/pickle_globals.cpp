@@ -44,14 +44,17 @@ std::string_view storage_name(DType dtype) {
                                                   "BFloat16Storage",
                                                   "",
                                                   "",
+                                                  "",
+                                                  "",
+                                                  "",
                                                   ""};
   return names[static_cast<int>(dtype)];
 }
 
 std::string_view torch_name(DType dtype) {
-  constexpr std::string_view names[kNumDTypes] = {"uint8",         "int8",        "int16",         "int32", "int64",
-                                                  "float16",       "float32",     "float64",       "bool",  "bfloat16",
-                                                  "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"};
+  constexpr std::string_view names[kNumDTypes] = {
+      "uint8", "int8",     "int16",         "int32",       "int64",          "float16", "float32", "float64",
+      "bool",  "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "uint16",  "uint32",  "uint64"};
   return names[static_cast<int>(dtype)];
 }
 

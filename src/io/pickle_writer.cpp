@@ -75,24 +75,24 @@ class PickleWriter {
 
   void add_tensor(const Tensor& t) {
     TANDEM_CHECK(t.defined(), StateError, "a tensor is undefined; omit it, or save None");
-    TANDEM_CHECK(!storage_name(t.dtype()).empty(), DTypeError,
-                 "PyTorch's files hold {} in a form that tandem does not write; save x.to(kFloat), or use save_file",
-                 name(t.dtype()));
+    const bool typed = !storage_name(t.dtype()).empty();
     const size_t number = storages_.add(t);
-    global("torch._utils", "_rebuild_tensor_v2");
+    global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
     text_ += "((";
     add_text("storage");
-    global("torch", storage_name(t.dtype()));
+    global(typed ? "torch" : "torch.storage", typed ? storage_name(t.dtype()) : "UntypedStorage");
     add_text(std::to_string(number));
     add_text("cpu");  // so that machines without the device can load it
-    add_int(storages_.elements(number).numel());
+    add_int(typed ? storages_.elements(number).numel() : static_cast<int64_t>(storages_.elements(number).nbytes()));
     text_ += "tQ";
     add_int(t.storage_offset());
     add_sizes(t.sizes());
     add_sizes(t.strides());
     add_bool(t.requires_grad());
     global("collections", "OrderedDict");
-    text_ += ")RtR";
+    text_ += ")R";
+    if (!typed) global("torch", torch_name(t.dtype()));
+    text_ += "tR";
   }
 
   /// Adds items to the container on the stack, 1000 at a time, as Python does: the reader's stack stays small.

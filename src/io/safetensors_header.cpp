@@ -20,8 +20,8 @@ constexpr const char* kMetadataKey = "__metadata__";
 
 /// The name of a dtype in the format.
 constexpr std::string_view format_name(DType t) {
-  constexpr std::string_view names[kNumDTypes] = {"U8",  "I8",   "I16",  "I32",     "I64",     "F16",    "F32",
-                                                  "F64", "BOOL", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0"};
+  constexpr std::string_view names[kNumDTypes] = {"U8",   "I8",   "I16",     "I32",     "I64",     "F16", "F32", "F64",
+                                                  "BOOL", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "U16", "U32", "U64"};
   return names[static_cast<int>(t)];
 }
 
@@ -35,8 +35,7 @@ std::optional<DType> dtype_named(std::string_view text) {
 /// The bits of an element of those dtypes of the format that tandem does not have; 0 for other texts.
 uint64_t bits_of_other(std::string_view text) {
   constexpr std::pair<std::string_view, uint64_t> others[] = {
-      {"U16", 16},    {"U32", 32},    {"U64", 64},        {"C64", 64},        {"F4", 4},
-      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
+      {"C64", 64}, {"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
   };
   for (const auto& [name, bits] : others) {
     if (name == text) return bits;

@@ -31,7 +31,7 @@ void defined(const char* which, const Tensor& x) {
 
 void floating(const char* which, const Tensor& x) {
   defined(which, x);
-  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
+  if (is_storage_only(x.dtype())) detail::throw_storage_only_arithmetic(x.dtype());
   TANDEM_CHECK(x.is_floating_point(), DTypeError, "{} is {}, but must be floating; convert it with .to(kFloat)", which,
                show(x));
 }

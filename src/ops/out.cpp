@@ -40,12 +40,12 @@ void check_no_grad(const char* which, const Tensor& x) {
 /// Checks that every call makes before it computes.
 void check_call(const Tensor& out, ArrayRef<Tensor> operands) {
   checks::defined("out", out);
-  if (is_float8(out.dtype())) detail::throw_float8_arithmetic(out.dtype());
+  if (is_storage_only(out.dtype())) detail::throw_storage_only_arithmetic(out.dtype());
   checks::not_expanded("out", out);
   check_no_grad("out", out);
   for (const Tensor& x : operands) {
     checks::defined("an operand", x);
-    if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
+    if (is_storage_only(x.dtype())) detail::throw_storage_only_arithmetic(x.dtype());
     check_no_grad("the operand", x);
     detail::check_devices({&out, &x});
   }

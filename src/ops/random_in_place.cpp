@@ -13,7 +13,7 @@ const Tensor& Tensor::bernoulli_(const Tensor& p, std::optional<Generator> gener
   checks::defined("self", *this);
   checks::not_expanded("the tensor", *this);
   checks::floating("p", p);
-  if (is_float8(dtype())) detail::throw_float8_arithmetic(dtype());
+  if (is_storage_only(dtype())) detail::throw_storage_only_arithmetic(dtype());
   detail::check_devices({this, &p});
   TANDEM_CHECK(!(requires_grad() && GradMode::is_enabled()), AutogradError,
                "the tensor {} requires grad and would lose its history; write under NoGradGuard", checks::show(*this));

@@ -19,7 +19,7 @@ DLDataType dlpack_type(DType t) {
                    : t == kFloat8_e5m2    ? kDLFloat8_e5m2
                    : t == kFloat8_e8m0fnu ? kDLFloat8_e8m0fnu
                    : is_floating_point(t) ? kDLFloat
-                   : t == kByte           ? kDLUInt
+                   : is_unsigned(t)       ? kDLUInt
                                           : kDLInt;
   return {static_cast<uint8_t>(code), static_cast<uint8_t>(8 * element_size(t)), 1};
 }

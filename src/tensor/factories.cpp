@@ -93,7 +93,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, const TensorOptions& option
   TANDEM_CHECK((b - a) / s < 0x1p60, ShapeError, "from {} to {} by {} has more elements than memory can hold", a, b, s);
   const bool integral = !start.is_floating_point() && !end.is_floating_point() && !step.is_floating_point();
   const TensorOptions o = with_default(options, integral ? kLong : get_default_dtype());
-  if (is_float8(o.dtype())) detail::throw_float8_arithmetic(o.dtype());
+  if (is_storage_only(o.dtype())) detail::throw_storage_only_arithmetic(o.dtype());
   TANDEM_CHECK(o.dtype() != kBool, DTypeError, "bool cannot hold a range; use an integer or floating dtype");
   int64_t count = 0;
   if (integral) {  // integer arithmetic: a double loses counts above 2^53

@@ -140,7 +140,7 @@ std::string text_of(const Tensor& x, int64_t line_size) {
   const IntArrayRef sizes = x.sizes();
   const std::vector<double> values = values_of(x);
   if (sizes.empty() && !x.is_floating_point()) {
-    put(out, "{}\n", x.item<int64_t>());
+    put(out, "{}\n", x.item().str());
   } else if (sizes.empty()) {
     put(out, "{}\n", values[0]);
   } else if (!values.empty() && sizes.size() == 1) {
@@ -186,20 +186,23 @@ std::ostream& operator<<(std::ostream& out, DType dtype) {
                                    "c10::Float8_e4m3fn",
                                    "c10::Float8_e5m2",
                                    "c10::Float8_e8m0fnu",
+                                   "short unsigned int",
+                                   "unsigned int",
+                                   "long unsigned int",
                                    "nullptr (uninitialized)"};
   return out << names[static_cast<int>(dtype)];
 }
 const char* toString(DType dtype) {
-  constexpr const char* names[] = {"Byte",          "Char",        "Short",          "Int",      "Long",
-                                   "Half",          "Float",       "Double",         "Bool",     "BFloat16",
-                                   "Float8_e4m3fn", "Float8_e5m2", "Float8_e8m0fnu", "Undefined"};
+  constexpr const char* names[] = {"Byte",           "Char",   "Short",  "Int",      "Long",          "Half",
+                                   "Float",          "Double", "Bool",   "BFloat16", "Float8_e4m3fn", "Float8_e5m2",
+                                   "Float8_e8m0fnu", "UInt16", "UInt32", "UInt64",   "Undefined"};
   return names[static_cast<int>(dtype)];
 }
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 std::ostream& detail::print_number(std::ostream& out, Scalar value) {
   if (value.is_boolean()) return out << (value.to<bool>() ? "true" : "false");
-  return value.is_integral() ? out << value.to_int64() : out << value.to_double();
+  return value.is_integral() ? out << value.str() : out << value.to_double();
 }
 
 }  // namespace tandem

@@ -106,7 +106,7 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 namespace {
 
 void check_writable(const Tensor& x) {
-  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
+  if (is_storage_only(x.dtype())) detail::throw_storage_only_arithmetic(x.dtype());
   checks::not_expanded("the tensor", x);
   TANDEM_CHECK(!(x.requires_grad() && thread_state().grad_mode), AutogradError,
                "the tensor {} {} requires grad and would lose its history; write under NoGradGuard",
@@ -114,7 +114,7 @@ void check_writable(const Tensor& x) {
 }
 
 void check_floating(const Tensor& x) {
-  if (is_float8(x.dtype())) detail::throw_float8_arithmetic(x.dtype());
+  if (is_storage_only(x.dtype())) detail::throw_storage_only_arithmetic(x.dtype());
   TANDEM_CHECK(x.is_floating_point(), DTypeError, "needs a floating tensor, got {}; convert it with .to(kFloat)",
                name(x.dtype()));
 }

@@ -138,6 +138,14 @@ def resumed_runs():
     torch.save(runs, path("schedules.pt"))
 
 
+def untyped():
+    """Tensors of dtypes whose storages have no type in PyTorch."""
+    u16 = torch.tensor([[0, 1, 65535], [2, 3, 4]], dtype=torch.uint16)
+    return {"u16": u16, "part": u16[:, 1:], "u32": torch.tensor([1, 2**32 - 1], dtype=torch.uint32),
+            "u64": torch.tensor([2**64 - 1, 5], dtype=torch.uint64),
+            "f8e5m2": torch.tensor([0.5, -2.0]).to(torch.float8_e5m2)}
+
+
 def left_out():
     """A file of which tandem loads a part."""
     kept = {"kept": torch.arange(3.0), "float8": torch.tensor([0.5, -2.0]).to(torch.float8_e4m3fn)}
@@ -178,7 +186,6 @@ def numpy_files():
     np.save(path("refused_complex.npy"), np.zeros(2, dtype="c8"))
     np.save(path("refused_object.npy"), np.array([{}], dtype=object))
     np.save(path("refused_record.npy"), np.zeros(2, dtype=[("a", "f4")]))
-    np.save(path("refused_u2.npy"), np.zeros(2, dtype="u2"))
 
 
 class Custom:
@@ -214,7 +221,6 @@ def main():
     torch.save(torch.nn.ReLU(), path("refused_module.pt"))
     torch.save(torch.zeros(2, dtype=torch.complex64), path("refused_complex.pt"))
     torch.save(torch.eye(2).to_sparse(), path("refused_sparse.pt"))
-    torch.save(torch.zeros(2, dtype=torch.uint16), path("refused_uint16.pt"))
     loop = []
     loop.append(loop)
     torch.save(loop, path("refused_loop.pt"))
@@ -223,6 +229,8 @@ def main():
     left_out()
 
     torch.save(tensors(), path("legacy.pt"), _use_new_zipfile_serialization=False)
+    torch.save(untyped(), path("untyped.pt"))
+    torch.save(untyped(), path("legacy_untyped.pt"), _use_new_zipfile_serialization=False)
     torch.save(VALUES, path("legacy_values.pt"), _use_new_zipfile_serialization=False, pickle_protocol=4)
     resumed_runs()
 

@@ -20,7 +20,7 @@ except ImportError:
     safetensors = None
 
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "F16": 2, "BF16": 2, "I32": 4, "F32": 4, "I64": 8, "F64": 8,
-         "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
+         "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "U16": 2, "U32": 4, "U64": 8}
 SHAPES = [[], [3], [2, 3], [4, 0, 2], [1, 2, 3, 4]]
 METADATA = {"format": "pt", "text": "quote \" newline \n snowman \u2603"}
 
@@ -87,7 +87,8 @@ def make(path):
     if safetensors:
         names = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64", "BOOL": "bool", "U8": "uint8",
                  "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F8_E4M3": "float8_e4m3fn",
-                 "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu"}
+                 "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu", "U16": "uint16", "U32": "uint32",
+                 "U64": "uint64"}
         buffers = []  # the package takes addresses, so keep the buffers alive
 
         def spec(dtype, shape, data):

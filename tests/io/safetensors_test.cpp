@@ -26,8 +26,8 @@ namespace tandem::testing {
 namespace {
 
 const char* format_name(DType t) {
-  constexpr const char* names[] = {"U8",  "I8",   "I16",  "I32",     "I64",     "F16",    "F32",
-                                   "F64", "BOOL", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0"};
+  constexpr const char* names[] = {"U8",   "I8",   "I16",     "I32",     "I64",     "F16", "F32", "F64",
+                                   "BOOL", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "U16", "U32", "U64"};
   return names[static_cast<int>(t)];
 }
 
@@ -35,7 +35,7 @@ const char* format_name(DType t) {
 StateDict reference_tensors() {
   StateDict tensors;
   for (const DType dtype : {kBool, kByte, kChar, kShort, kHalf, kBFloat16, kInt, kFloat, kLong, kDouble, kFloat8_e4m3fn,
-                            kFloat8_e5m2, kFloat8_e8m0fnu}) {
+                            kFloat8_e5m2, kFloat8_e8m0fnu, kUInt16, kUInt32, kUInt64}) {
     for (const Dims& sizes : {Dims{}, Dims{3}, Dims{2, 3}, Dims{4, 0, 2}, Dims{1, 2, 3, 4}}) {
       const std::string name = std::string(format_name(dtype)) + ".rank" + std::to_string(sizes.size());
       const Tensor t = empty(sizes, TensorOptions(dtype).device(kCPU));
@@ -120,7 +120,7 @@ TEST(Safetensors, CorpusLoadsOrIsRefused) {
 }
 
 TEST(Safetensors, DtypesThatTandemLacksAreLeftOut) {
-  const std::string header = R"({"a":{"dtype":"U16","shape":[2],"data_offsets":[0,4]},)"
+  const std::string header = R"({"a":{"dtype":"F8_E4M3FNUZ","shape":[4],"data_offsets":[0,4]},)"
                              R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},)"
                              R"("c":{"dtype":"F4","shape":[3],"data_offsets":[8,10]}})";
   const uint64_t length = header.size();
@@ -132,7 +132,7 @@ TEST(Safetensors, DtypesThatTandemLacksAreLeftOut) {
   set_warning_handler(before);
   EXPECT_EQ(difference(state, {{"b", zeros({1})}}), "");
   EXPECT_EQ(state.size(), 1U);
-  EXPECT_EQ(warned, "deserialize: left out, since tandem has no counterpart: 'a' (U16), 'c' (F4)");
+  EXPECT_EQ(warned, "deserialize: left out, since tandem has no counterpart: 'a' (F8_E4M3FNUZ), 'c' (F4)");
 }
 
 TEST(Safetensors, FaultsAreNamed) {

@@ -1,4 +1,4 @@
-// Tensors of float8: they hold, move, convert and save values; ops that compute refuse them.
+// Tensors of float8, u16, u32 and u64: they hold, move, convert and save values; ops that compute refuse them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace tandem {
 namespace {
 
 constexpr DType kFloat8[] = {kFloat8_e4m3fn, kFloat8_e5m2, kFloat8_e8m0fnu};
+constexpr DType kUnsigned[] = {kUInt16, kUInt32, kUInt64};
+constexpr DType kStorageOnly[] = {kFloat8_e4m3fn, kFloat8_e5m2, kFloat8_e8m0fnu, kUInt16, kUInt32, kUInt64};
 
 std::vector<uint8_t> codes_of(const Tensor& x) {
   const Tensor bits = x.view(kByte).to(kCPU).contiguous();
@@ -58,7 +61,7 @@ TEST(Float8Tensor, RoundsF64Once) {
 }
 
 /// Every op with Role::moves, on a tensor of 2 x 3.
-TEST(Float8Tensor, Moves) {
+TEST(StorageOnlyTensor, Moves) {
   using Results = std::vector<Tensor>;
   const Tensor rows = tensor({1, 0}, kLong);
   const std::map<std::string, std::function<Results(const Tensor&)>> calls = {
@@ -82,7 +85,7 @@ TEST(Float8Tensor, Moves) {
       {"copy",
        [&](const Tensor& x) -> Results {
          Tensor y = x.clone();
-         y[0].copy_(tensor({0.25, 0.5, 1.0}));
+         y[0].copy_(tensor({2.0, 4.0, 1.0}));
          return {y};
        }},
       {"detach", [&](const Tensor& x) -> Results { return {x.detach()}; }},
@@ -136,7 +139,7 @@ TEST(Float8Tensor, Moves) {
   const Tensor f32 = tensor({1.0, 2.0, 4.0, 8.0, 16.0, 32.0}).reshape({2, 3});
   for (const auto& [op, call] : calls) {
     const Results expected = call(f32);
-    for (const DType t : kFloat8) {
+    for (const DType t : kStorageOnly) {
       const Results results = call(f32.to(t));
       ASSERT_EQ(results.size(), expected.size());
       for (size_t i = 0; i < results.size(); ++i) {
@@ -148,6 +151,60 @@ TEST(Float8Tensor, Moves) {
   for (const DType t : kFloat8) {
     EXPECT_TRUE(full({2}, 0.5, t).to(kFloat).equal(full({2}, 0.5)));
     EXPECT_TRUE(f32.to(t).fill_(2).to(kFloat).equal(full({2, 3}, 2.0)));
+  }
+}
+
+/// Conversions round or truncate once; integers are taken modulo 2^bits, as in PyTorch.
+TEST(UnsignedTensor, ConvertsFromAndToEveryDtypeAndLayout) {
+  const std::vector<uint64_t> values = {
+      0, 1, 255, 65535, 65536, 0xffffffff, uint64_t{1} << 40, uint64_t{1} << 63, ~uint64_t{0}};
+  const Tensor x = tensor(values);
+  ASSERT_EQ(x.dtype(), kUInt64);
+  for (const DType t : kUnsigned) {
+    const Tensor y = x.to(t), twice = stack({y, y}, 1).to(kLong).select(1, 1).to(t);  // with strides
+    EXPECT_TRUE(twice.equal(y)) << name(t);
+    for (const DType other : {kDouble, kFloat, kHalf, kBFloat16, kLong, kInt, kShort, kByte, kChar, kBool}) {
+      const Tensor wide = stack({y, y}, 1).select(1, 0).to(other);
+      EXPECT_TRUE(y.to(other).equal(wide)) << name(t) << ' ' << name(other);
+      for (size_t i = 0; i < values.size(); ++i) {
+        const uint64_t bits = t == kUInt64 ? 64 : t == kUInt32 ? 32 : 16;
+        const uint64_t value = bits == 64 ? values[i] : values[i] % (uint64_t{1} << bits);
+        const Tensor one = wide[static_cast<int64_t>(i)];
+        visit_dtype(other, [&]<class T>(T) {
+          if constexpr (std::is_arithmetic_v<T>) {
+            EXPECT_EQ(one.item<T>(), static_cast<T>(value)) << name(t) << ' ' << value;
+          } else if constexpr (dtype_of<T> == kHalf || dtype_of<T> == kBFloat16) {
+            EXPECT_EQ(one.item<float>(), static_cast<float>(T(static_cast<float>(value)))) << name(t) << ' ' << value;
+          }
+        });
+      }
+    }
+    const double most = t == kUInt64 ? 0x1p63 : t == kUInt32 ? 0xffffffffp0 : 65535;
+    for (const DType from : {kFloat, kDouble, kBFloat16}) {
+      const Tensor f = tensor({0.0, 2.75, -1.0, 1024.0, most}, kDouble).to(from);
+      const Tensor expected = f.to(kDouble).slice(0, 0, 4).to(kLong).to(t);
+      EXPECT_TRUE(f.slice(0, 0, 4).to(t).equal(expected)) << name(t) << ' ' << name(from);
+      if (from == kDouble) EXPECT_EQ(f.to(t)[4].item<double>(), most) << name(t);
+    }
+    EXPECT_EQ(tensor({-1.0}).to(t).to(kLong).item<int64_t>(), t == kUInt64 ? -1 : static_cast<int64_t>(most));
+  }
+}
+
+TEST(UnsignedTensor, NumbersEqualityAndText) {
+  const Tensor x = tensor({~uint64_t{0}, uint64_t{5}});
+  EXPECT_EQ(x[0].item<uint64_t>(), ~uint64_t{0});
+  EXPECT_EQ(x[0].item<double>(), 0x1p64);
+  EXPECT_EQ(x[0].item().str(), "18446744073709551615");
+  EXPECT_THROWS(x[0].item<int64_t>(), StateError, "18446744073709551615");
+  EXPECT_EQ(to_string(x[0].to(kCPU)), "18446744073709551615\n[ CPUUInt64Type{} ]");
+  EXPECT_EQ(to_string(tensor({uint16_t{7}, uint16_t{65535}}).to(kCPU)), "     7\n 65535\n[ CPUUInt16Type{2} ]");
+  EXPECT_TRUE(full({2}, x[0].item(), kUInt64).equal(stack({x[0], x[0]})));
+  for (const DType t : kUnsigned) {
+    const Tensor a = tensor({1, 2, 3}).to(t), b = tensor({1, 0, 3}).to(t);
+    EXPECT_TRUE(a.eq(b).equal(tensor({true, false, true}))) << name(t);
+    EXPECT_TRUE((a != b).equal(tensor({false, true, false}))) << name(t);
+    EXPECT_THROWS(a == tensor({1, 2, 3}), DTypeError, "eq", name(t).data(), ".to(kLong)");
+    EXPECT_THROWS(full({1}, 0x1p64, t), StateError, name(t).data());
   }
 }
 
@@ -212,6 +269,18 @@ TEST(Float8Tensor, OpsThatComputeRefuse) {
   };
   for (const auto& entry : calls) {
     EXPECT_THROWS(entry.second(), DTypeError, entry.first, "f8e", "holds values", ".to(k") << entry.first;
+  }
+  for (const DType t : kUnsigned) {
+    const Tensor u = ones({2, 2}, t);
+    EXPECT_THROWS(u + u, DTypeError, "add", name(t).data(), "holds values", ".to(kLong)");
+    EXPECT_THROWS(u * 1.5, DTypeError, "mul", name(t).data(), "holds values");
+    EXPECT_THROWS(u.sum(), DTypeError, "sum", name(t).data(), "holds values");
+    EXPECT_THROWS(u.lt(u), DTypeError, "lt", name(t).data(), "holds values");
+    EXPECT_THROWS(u.add_(1), DTypeError, "add_", name(t).data(), "holds values");
+    EXPECT_THROWS(f.matmul(u), DTypeError, "matmul", name(t).data());
+    EXPECT_THROWS(cat({u, ones({2, 2}, kInt)}), DTypeError, "cat", name(t).data(), "no common dtype");
+    EXPECT_THROWS(arange(4, t), DTypeError, "arange", name(t).data());
+    EXPECT_THROWS(ones({2}, t).requires_grad_(), DTypeError, name(t).data());
   }
   EXPECT_THROWS(cat({a, f}), DTypeError, "cat", "f8e4m3fn", "f32", "no common dtype");
   EXPECT_THROWS(softmax(f, 0, kFloat8_e5m2), DTypeError, "softmax", "f8e5m2");

@@ -212,7 +212,7 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
 const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& compute, ArrayRef<Tensor> operands);
 
 /// Throws DTypeError if one of these is float8, unless the op only moves elements.
-void check_float8(const OpScope& op, ArrayRef<const Tensor*> tensors);
+void check_storage_only(const OpScope& op, ArrayRef<const Tensor*> tensors);
 
 /// True if an op with these inputs would be recorded.
 bool is_recording(ArrayRef<Tensor> inputs);

@@ -12,8 +12,8 @@ namespace tandem {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"  // some are also names of C++ types
-/// Element type of a tensor. The float8 types only hold values (base/float8.h): ops that compute refuse them.
-/// Undefined is that of an undefined tensor. The names after it are libtorch's.
+/// Element type of a tensor. U16, U32, U64 and the float8 types (base/float8.h) only hold values: ops that compute
+/// refuse them. Undefined is that of an undefined tensor. The names after it are libtorch's.
 enum class DType : uint8_t {
   U8,
   I8,
@@ -28,6 +28,9 @@ enum class DType : uint8_t {
   F8E4M3FN,
   F8E5M2,
   F8E8M0FNU,
+  U16,
+  U32,
+  U64,
   Undefined,
   Byte = U8,
   Char = I8,
@@ -40,7 +43,10 @@ enum class DType : uint8_t {
   BFloat16 = BF16,
   Float8_e4m3fn = F8E4M3FN,
   Float8_e5m2 = F8E5M2,
-  Float8_e8m0fnu = F8E8M0FNU
+  Float8_e8m0fnu = F8E8M0FNU,
+  UInt16 = U16,
+  UInt32 = U32,
+  UInt64 = U64
 };
 #pragma GCC diagnostic pop
 /// The number of DType values without Undefined, for arrays.
@@ -61,24 +67,30 @@ inline constexpr DType kFloat = DType::F32, kFloat32 = DType::F32;
 inline constexpr DType kDouble = DType::F64, kFloat64 = DType::F64;
 inline constexpr DType kBool = DType::Bool;
 inline constexpr DType kBFloat16 = DType::BF16;
+inline constexpr DType kUInt16 = DType::U16, kUInt32 = DType::U32, kUInt64 = DType::U64;
 inline constexpr DType kFloat8_e4m3fn = DType::F8E4M3FN, kFloat8_e5m2 = DType::F8E5M2;
 inline constexpr DType kFloat8_e8m0fnu = DType::F8E8M0FNU;
 
 /// Size of one element in bytes; 0 for Undefined.
 constexpr size_t element_size(DType t) {
-  constexpr size_t sizes[kNumDTypes + 1] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2, 1, 1, 1};
+  constexpr size_t sizes[kNumDTypes + 1] = {1, 1, 2, 4, 8, 2, 4, 8, 1, 2, 1, 1, 1, 2, 4, 8};
   return sizes[static_cast<int>(t)];
 }
 
 /// "f32", "bf16", "i64", ...: the names used in messages.
 constexpr std::string_view name(DType t) {
-  constexpr std::string_view names[] = {"u8",  "i8",   "i16",  "i32",      "i64",    "f16",       "f32",
-                                        "f64", "bool", "bf16", "f8e4m3fn", "f8e5m2", "f8e8m0fnu", "undefined"};
+  constexpr std::string_view names[] = {"u8",        "i8",  "i16",  "i32",  "i64",      "f16",
+                                        "f32",       "f64", "bool", "bf16", "f8e4m3fn", "f8e5m2",
+                                        "f8e8m0fnu", "u16", "u32",  "u64",  "undefined"};
   return names[static_cast<int>(t)];
 }
 
 /// e4m3fn, e5m2 or e8m0fnu.
-constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN && t < DType::Undefined; }
+constexpr bool is_float8(DType t) { return t >= DType::F8E4M3FN && t <= DType::F8E8M0FNU; }
+/// u16, u32, u64 or a float8 dtype, which only hold values: ops move and convert them, and compute in others.
+constexpr bool is_storage_only(DType t) { return t >= DType::F8E4M3FN && t < DType::Undefined; }
+/// u8, u16, u32 or u64.
+constexpr bool is_unsigned(DType t) { return t == DType::U8 || (is_storage_only(t) && !is_float8(t)); }
 /// f16, bf16, f32, f64 or a float8 dtype.
 constexpr bool is_floating_point(DType t) {
   return t == DType::F16 || t == DType::F32 || t == DType::F64 || t == DType::BF16 || is_float8(t);
@@ -97,20 +109,22 @@ constexpr size_t elementSize(DType t) { return element_size(t); }
 constexpr bool is_reduced_floating_point(DType t) { return t == DType::F16 || t == DType::BF16; }
 
 namespace detail {
-[[noreturn]] void throw_float8_promotion(DType a, DType b);
-[[noreturn]] void throw_float8_arithmetic(DType t);
+[[noreturn]] void throw_storage_only_promotion(DType a, DType b);
+[[noreturn]] void throw_storage_only_arithmetic(DType t);
 [[noreturn]] void throw_undefined_dtype();
 }  // namespace detail
 
 /// Returns the smallest dtype that holds the values of both, by PyTorch's promotion lattice: f16 with bf16 gives f32,
 /// u8 with i8 gives i16, and an integer with a floating dtype gives that floating dtype. Throws DTypeError for a float8
-/// dtype and another one. Source: torch.promote_types.
+/// dtype and another one, and for u16, u32 or u64 and another dtype that is not floating. Source: torch.promote_types.
 constexpr DType promote_types(DType a, DType b) {
   if (a == b) return a;
-  if (is_float8(a) || is_float8(b)) detail::throw_float8_promotion(a, b);
+  const bool fa = is_floating_point(a), fb = is_floating_point(b);
+  if (is_float8(a) || is_float8(b) || (fa == fb && (is_storage_only(a) || is_storage_only(b)))) {
+    detail::throw_storage_only_promotion(a, b);
+  }
   if (a == DType::Bool) return b;
   if (b == DType::Bool) return a;
-  const bool fa = is_floating_point(a), fb = is_floating_point(b);
   if (fa != fb) return fa ? a : b;
   if (fa) {
     if (a == DType::F64 || b == DType::F64) return DType::F64;
@@ -143,14 +157,17 @@ struct CppToDType;
   X(Bool, bool)                             \
   X(BF16, BFloat16)
 /// The dtypes that only hold values.
-#define TANDEM_FOR_EACH_FLOAT8(X) \
-  X(F8E4M3FN, Float8_e4m3fn)      \
-  X(F8E5M2, Float8_e5m2)          \
-  X(F8E8M0FNU, Float8_e8m0fnu)
+#define TANDEM_FOR_EACH_STORAGE_ONLY_DTYPE(X) \
+  X(F8E4M3FN, Float8_e4m3fn)                  \
+  X(F8E5M2, Float8_e5m2)                      \
+  X(F8E8M0FNU, Float8_e8m0fnu)                \
+  X(U16, uint16_t)                            \
+  X(U32, uint32_t)                            \
+  X(U64, uint64_t)
 /// All dtypes.
 #define TANDEM_FOR_EACH_DTYPE(X)      \
   TANDEM_FOR_EACH_ARITHMETIC_DTYPE(X) \
-  TANDEM_FOR_EACH_FLOAT8(X)
+  TANDEM_FOR_EACH_STORAGE_ONLY_DTYPE(X)
 
 #define TANDEM_DEFINE_DTYPE(NAME, CPP)          \
   template <>                                   \
@@ -183,7 +200,7 @@ decltype(auto) visit_dtype(DType t, F&& f) {
   __builtin_unreachable();
 }
 
-/// The same for kernels that compute. Throws DTypeError for a float8 dtype.
+/// The same for kernels that compute. Throws DTypeError for a dtype that only holds values.
 template <class F>
 decltype(auto) visit_arithmetic_dtype(DType t, F&& f) {
   switch (t) {
@@ -193,7 +210,7 @@ decltype(auto) visit_arithmetic_dtype(DType t, F&& f) {
     TANDEM_FOR_EACH_ARITHMETIC_DTYPE(TANDEM_VISIT)
 #undef TANDEM_VISIT
     default:
-      detail::throw_float8_arithmetic(t);
+      detail::throw_storage_only_arithmetic(t);
   }
 }
 

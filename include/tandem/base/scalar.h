@@ -5,19 +5,23 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "tandem/base/dtype.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// A double, int64 or bool. Takes part in type promotion by category only, like a Python number in PyTorch.
+/// A double, int64 (or a larger uint64) or bool. Takes part in type promotion by category only, like a Python number in
+/// PyTorch.
 class Scalar {
  public:
   constexpr Scalar() : Scalar(int64_t{0}) {}
   constexpr Scalar(bool v) : kind_(DType::Bool), int_(v) {}
   template <std::integral T>
-  requires(!std::same_as<T, bool>) constexpr Scalar(T v) : kind_(DType::I64), int_(static_cast<int64_t>(v)) {}
+  requires(!std::same_as<T, bool>) constexpr Scalar(T v)
+      : kind_(std::cmp_greater(v, std::numeric_limits<int64_t>::max()) ? DType::U64 : DType::I64),
+        int_(static_cast<int64_t>(v)) {}
   template <std::floating_point T>
   constexpr Scalar(T v) : kind_(DType::F64), double_(static_cast<double>(v)) {}
   constexpr Scalar(Half v) : kind_(DType::F64), double_(static_cast<float>(v)) {}
@@ -28,11 +32,15 @@ class Scalar {
 
   constexpr bool is_floating_point() const { return kind_ == DType::F64; }
   constexpr bool is_boolean() const { return kind_ == DType::Bool; }
-  constexpr bool is_integral() const { return kind_ == DType::I64; }
-  /// F64, I64 or Bool.
+  constexpr bool is_integral() const { return kind_ == DType::I64 || kind_ == DType::U64; }
+  /// F64, I64, Bool, or U64 for a number above the largest int64.
   constexpr DType kind() const { return kind_; }
 
-  constexpr double to_double() const { return is_floating_point() ? double_ : static_cast<double>(int_); }
+  constexpr double to_double() const {
+    return is_floating_point()   ? double_
+           : kind_ == DType::U64 ? static_cast<double>(static_cast<uint64_t>(int_))
+                                 : static_cast<double>(int_);
+  }
   /// True if `t` can hold the number after rounding or truncation; infinities and NaN need a floating dtype that has
   /// them. As in PyTorch, unsigned dtypes also accept -max to -1 (wrapped modulo 2^bits), and bool accepts any number.
   bool fits(DType t) const {
@@ -48,7 +56,8 @@ class Scalar {
       const double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -max;
       // The largest 64-bit integer is not a double: `max` has been rounded up to a power of two, which does not fit.
       if (is_floating_point()) return double_ >= low && (sizeof(T) == 8 ? double_ < max : double_ <= max);
-      return sizeof(T) == 8 || (to_double() >= low && to_double() <= max);
+      if (sizeof(T) == 8) return kind_ != DType::U64 || std::unsigned_integral<T>;
+      return to_double() >= low && to_double() <= max;
     } else {
       const double max = std::same_as<T, double>           ? std::numeric_limits<double>::max()
                          : std::same_as<T, Half>           ? 65504

@@ -279,7 +279,7 @@ TANDEM_OPS Tensor index_put(const Tensor& x, const std::vector<std::optional<Ten
   const OpScope op("index_put");
   checks::defined("x", x);
   const Tensor number = detail::number_like(x, value);
-  const Tensor* mask = accumulate || is_float8(x.dtype()) ? nullptr : detail::only_mask(x, indices);
+  const Tensor* mask = accumulate || is_storage_only(x.dtype()) ? nullptr : detail::only_mask(x, indices);
   return mask ? masked_fill(x, detail::trailing(*mask, x), number) : index_put(x, indices, number, accumulate);
 }
 
@@ -309,7 +309,7 @@ TANDEM_OPS const Tensor& index_put_(const Tensor& self, const std::vector<std::o
   const OpScope op("index_put_");
   checks::defined("self", self);
   const Tensor number = detail::number_like(self, value);
-  const Tensor* mask = accumulate || is_float8(self.dtype()) ? nullptr : detail::only_mask(self, indices);
+  const Tensor* mask = accumulate || is_storage_only(self.dtype()) ? nullptr : detail::only_mask(self, indices);
   return mask ? masked_fill_(self, detail::trailing(*mask, self), number)
               : index_put_(self, indices, number, accumulate);
 }

@@ -264,8 +264,6 @@ TANDEM_OPS Tensor where(const Tensor& condition, Scalar a, const Tensor& b) {
 
 #define TANDEM_COMPARISON(NAME) \
   TANDEM_OPS Tensor NAME(const Tensor& a, const Tensor& b) { return detail::compare_op(Op<#NAME>(), a, b); }
-TANDEM_COMPARISON(eq)
-TANDEM_COMPARISON(ne)
 TANDEM_COMPARISON(lt)
 TANDEM_COMPARISON(le)
 TANDEM_COMPARISON(gt)
@@ -274,6 +272,29 @@ TANDEM_COMPARISON(logical_and)
 TANDEM_COMPARISON(logical_or)
 TANDEM_COMPARISON(logical_xor)
 #undef TANDEM_COMPARISON
+
+namespace detail {
+
+/// Whether these are two tensors of u16, u32 or u64, which only hold values: equal where their bits are.
+inline bool compares_bits(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && a.dtype() == b.dtype() && is_storage_only(a.dtype()) && is_unsigned(a.dtype());
+}
+/// The signed integers with the same bits.
+inline Tensor signed_bits(const Tensor& x) {
+  return view_dtype(x, x.element_size() == 2 ? kShort : x.element_size() == 4 ? kInt : kLong);
+}
+
+}  // namespace detail
+
+#define TANDEM_EQUALITY(NAME)                                                      \
+  TANDEM_OPS Tensor NAME(const Tensor& a, const Tensor& b) {                       \
+    const Op<#NAME> op;                                                            \
+    if (!detail::compares_bits(a, b)) return detail::compare_op(op, a, b);         \
+    return detail::compare_op(op, detail::signed_bits(a), detail::signed_bits(b)); \
+  }
+TANDEM_EQUALITY(eq)
+TANDEM_EQUALITY(ne)
+#undef TANDEM_EQUALITY
 
 #define TANDEM_COMPARISON(NAME)                                     \
   TANDEM_OPS Tensor NAME(const Tensor& a, Scalar b) {               \

@@ -9,6 +9,8 @@ namespace {
 
 template <class T>
 inline constexpr bool kFloating = static_cast<T>(0.5) != 0;
+template <class T>
+inline constexpr bool kUnsigned = static_cast<T>(-1) > static_cast<T>(0);
 
 template <class C, class T>
 void load(C* dst, const void* src, int64_t n) {
@@ -46,8 +48,11 @@ void store(void* dst, const C* src, int64_t n) {
   T* d = static_cast<T*>(dst);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
+    // Negative to unsigned wraps around, as in PyTorch.
     if constexpr (kFloating<C> && sizeof(T) < 4) {
-      d[i] = static_cast<T>(static_cast<int32_t>(src[i]));  // negative to unsigned wraps around, as in PyTorch
+      d[i] = static_cast<T>(static_cast<int32_t>(src[i]));
+    } else if constexpr (kFloating<C> && kUnsigned<T>) {
+      d[i] = src[i] < C(0x1p63) ? static_cast<T>(static_cast<int64_t>(src[i])) : static_cast<T>(src[i]);
     } else {
       d[i] = static_cast<T>(src[i]);
     }
@@ -95,10 +100,11 @@ template <class C>
 constexpr ConvertTable<C> table() {
   return {{load<C, uint8_t>, load<C, int8_t>, load<C, int16_t>, load<C, int32_t>, load<C, int64_t>, load16<C, F16>,
            load<C, float>, load<C, double>, load<C, uint8_t>, load16<C, BF16>, load8<C, detail::E4m3fn>,
-           load8<C, detail::E5m2>, load8<C, detail::E8m0fnu>},
+           load8<C, detail::E5m2>, load8<C, detail::E8m0fnu>, load<C, uint16_t>, load<C, uint32_t>, load<C, uint64_t>},
           {store<C, uint8_t>, store<C, int8_t>, store<C, int16_t>, store<C, int32_t>, store<C, int64_t>,
            store16<C, F16>, store<C, float>, store<C, double>, store_bool<C>, store16<C, BF16>,
-           store8<C, detail::E4m3fn>, store8<C, detail::E5m2>, store8<C, detail::E8m0fnu>}};
+           store8<C, detail::E4m3fn>, store8<C, detail::E5m2>, store8<C, detail::E8m0fnu>, store<C, uint16_t>,
+           store<C, uint32_t>, store<C, uint64_t>}};
 }
 
 }  // namespace
