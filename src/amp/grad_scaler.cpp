@@ -290,6 +290,7 @@ std::optional<StepResult> GradScaler::step_on_scaled(optim::Optimizer& optimizer
   if (sorted.scaled.size() > 1 || !sorted.unscaled.empty()) return {};
   // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
   const std::vector<Tensor> grads = sorted.scaled.empty() ? std::vector<Tensor>() : std::move(sorted.scaled[0].grads);
+  if (detail::must_unscale_first(grads)) return {};
   const Tensor inverse =
       on_device(sorted.scaled.empty() ? current()->inverse : sorted.scaled[0].scale->inverse, scale_.device());
   reserve(grads.size());

@@ -1,5 +1,7 @@
 #include "tandem/amp/pending_unscale.h"
 
+#include <algorithm>
+
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/backend.h"
 #include "tandem/math/binary.h"
@@ -67,13 +69,19 @@ void repeat_in(GraphCapture& capture, const Tensor& g, const Tensor& inverse_sca
   });
 }
 
+bool can_wait(const Tensor& g) { return !g.requires_grad() && owns_whole_storage(g); }
+
 }  // namespace
+
+bool must_unscale_first(const std::vector<Tensor>& grads) {
+  return std::any_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.dtype() != kHalf && !can_wait(g); });
+}
 
 PostponedUnscale::PostponedUnscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale)
     : inverse_scale_(inverse_scale) {
   NoGradGuard no_grad;
   for (const Tensor& g : grads) {
-    if (!g.requires_grad() && owns_whole_storage(g)) {
+    if (can_wait(g)) {
       later_.emplace_back(g, pending_unscale(g, inverse_scale));
     } else {
       now_.push_back(g);

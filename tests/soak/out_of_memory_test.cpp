@@ -241,7 +241,7 @@ struct Iteration {
     for (const auto& [key, value] : scaler.state_dict()) all.insert("scaler." + key, full({}, value, kDouble));
     return all;
   }
-  std::vector<Tensor> params;
+  std::vector<Tensor> params, aliases;
   std::unique_ptr<optim::Optimizer> optimizer;
   amp::GradScaler scaler{amp::GradScalerOptions().growth_interval(1)};
 };
@@ -287,6 +287,13 @@ void expect_steps_are_all_or_nothing(const char* name, const Options& options) {
     });
   };
   expect_all_or_nothing(std::string("step of ") + name, make, [](Iteration& it) { it.scaler.step(*it.optimizer); });
+  const auto with_aliases = [&] {  // such gradients cannot be unscaled later
+    auto it = make();
+    for (const Tensor& p : it->params) it->aliases.push_back(p.grad().detach());
+    return it;
+  };
+  expect_all_or_nothing(std::string("step of gradients with aliases of ") + name, with_aliases,
+                        [](Iteration& it) { it.scaler.step(*it.optimizer); });
   const auto unscaled = [&] {
     auto it = make();
     it->scaler.unscale_(*it->optimizer);

@@ -9,6 +9,11 @@
 #pragma GCC visibility push(default)
 namespace tandem::amp::detail {
 
+/// Whether one of the gradients should be unscaled before the step, which then need not multiply: it cannot be
+/// postponed, and unscaling it after the step could fail. f16 gradients are never unscaled first, because that would
+/// round them.
+bool must_unscale_first(const std::vector<Tensor>& grads);
+
 /// Multiplies gradients by `inverse_scale`, after a fused step that multiplied them only as it read them. The
 /// multiplication is postponed until the data is first accessed, and omitted if the gradient is dropped before. A
 /// gradient that requires grad, or whose memory is accessible in other ways, is unscaled at once.

@@ -211,7 +211,7 @@ const Tensor& apply_in_place(const OpScope& op, const Tensor& self, ArrayRef<Ten
 /// grad while recording is on.
 const Tensor& apply_out(const Tensor& out, const std::function<Tensor()>& compute, ArrayRef<Tensor> operands);
 
-/// Throws DTypeError if one of these is float8, unless the op only moves elements.
+/// Throws DTypeError if one of these only holds values, unless the op only moves elements.
 void check_storage_only(const OpScope& op, ArrayRef<const Tensor*> tensors);
 
 /// True if an op with these inputs would be recorded.
