@@ -184,7 +184,9 @@ TEST(UnsignedTensor, ConvertsFromAndToEveryDtypeAndLayout) {
       const Tensor f = tensor({0.0, 2.75, -1.0, 1024.0, most}, kDouble).to(from);
       const Tensor expected = f.to(kDouble).slice(0, 0, 4).to(kLong).to(t);
       EXPECT_TRUE(f.slice(0, 0, 4).to(t).equal(expected)) << name(t) << ' ' << name(from);
-      if (from == kDouble) EXPECT_EQ(f.to(t)[4].item<double>(), most) << name(t);
+      if (from == kDouble) {
+        EXPECT_EQ(f.to(t)[4].item<double>(), most) << name(t);
+      }
     }
     EXPECT_EQ(tensor({-1.0}).to(t).to(kLong).item<int64_t>(), t == kUInt64 ? -1 : static_cast<int64_t>(most));
   }
