@@ -53,7 +53,7 @@ class InMemory : public networks::Experiment {
       : Experiment(setting),
         sgd((model->to(setting.device), model->parameters()), options()),
         software_sgd((software->to(setting.device), software->parameters()), options()) {
-    const auto table = torch::data::read_csv(setting.data + "/digits.csv").values;
+    const auto table = tandem::data::read_csv(setting.data + "/digits.csv").values;
     const auto order = torch::randperm(table.size(0), torch::Generator(1));
     digits = (table.narrow(1, 0, 64) / 16).index_select(0, order).to(setting.device);
     classes = table.select(1, 64).to(torch::kLong).index_select(0, order).to(setting.device);

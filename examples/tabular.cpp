@@ -16,7 +16,7 @@ struct Diamonds {
   double deviation;                           ///< of the logarithm of the price
 
   static Diamonds read(const std::string& data) {
-    const auto lines = torch::data::read_lines(data + "/diamonds.csv");
+    const auto lines = tandem::data::read_lines(data + "/diamonds.csv");
     std::vector<std::vector<std::string>> names(3);
     std::vector<int64_t> categories;
     std::vector<float> values;
