@@ -76,6 +76,8 @@ void OutputArchive::write(const StateDict& state) {
   is_state_ = is_state;
 }
 
+void OutputArchive::note_state(bool is_state) { is_state_ = is_state && values_->empty(); }
+
 std::optional<StateDict> OutputArchive::tensors() const {
   StateDict state;
   for (const auto& entry : *values_) {
@@ -203,7 +205,6 @@ StateDict InputArchive::state_dict() const { return io::to_state_dict(*value_); 
 
 StateDict InputArchive::part_of(const StateDict& state, std::initializer_list<std::string> others) const {
   const OpScope op("load");
-  if (is_whole_) return state_dict();
   std::unordered_set<std::string> names(others);
   for (const auto& item : state) names.insert(first_name(item.key()));
   StateDict part;
@@ -244,10 +245,11 @@ namespace tandem::nn {
 void Module::save(serialize::OutputArchive& archive) const {
   OrderedDict<std::string, serialize::OutputArchive> parts;  // of submodules that override save()
   for (const auto& child : children_) {
-    serialize::OutputArchive part;
-    child.value()->save(part);
-    if (!part.is_state_) parts.insert(child.key(), std::move(part));
+    if (serialize::InputArchive::saves_state(*child.value())) continue;
+    serialize::OutputArchive& part = parts.insert(child.key(), {});
+    if (!archive.is_probe_) child.value()->save(part);
   }
+  if (archive.is_probe_) return archive.note_state(parts.is_empty());
   if (parts.is_empty()) return archive.write(state_dict());
   for (const auto& item : state_dict()) {
     if (!parts.contains(serialize::first_name(item.key()))) archive.write(item.key(), item.value());
@@ -265,7 +267,7 @@ void Module::load(serialize::InputArchive& archive) {
     }
     const StateDict own = state_dict();
     StateDict state;
-    for (const auto& item : archive.part_of(own, {})) {
+    for (const auto& item : archive.is_whole_ ? archive.state_dict() : archive.part_of(own, {})) {
       if (!others.contains(serialize::first_name(item.key()))) state.insert(item.key(), item.value());
     }
     for (const auto& item : own) {  // their values remain
@@ -286,7 +288,9 @@ void Module::load(serialize::InputArchive& archive) {
 
 namespace tandem::optim {
 
-void Optimizer::save(serialize::OutputArchive& archive) const { archive.write(state_dict()); }
+void Optimizer::save(serialize::OutputArchive& archive) const {
+  archive.is_probe_ ? archive.note_state(true) : archive.write(state_dict());
+}
 
 void Optimizer::load(serialize::InputArchive& archive) {
   archive.load_into(*this, {"state", "master_weights", "step_scaler"});

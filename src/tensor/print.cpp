@@ -140,7 +140,7 @@ std::string text_of(const Tensor& x, int64_t line_size) {
   const IntArrayRef sizes = x.sizes();
   const std::vector<double> values = values_of(x);
   if (sizes.empty() && !x.is_floating_point()) {
-    put(out, "{}\n", x.item().str());
+    put(out, "{}\n", is_unsigned(x.dtype()) ? x.item().str() : std::to_string(x.item<int64_t>()));
   } else if (sizes.empty()) {
     put(out, "{}\n", values[0]);
   } else if (!values.empty() && sizes.size() == 1) {

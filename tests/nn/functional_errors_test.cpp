@@ -35,7 +35,7 @@ BadInputs activations_and_layers() {
       UNDEFINED("conv2d", F::conv2d(image, none)),
       UNDEFINED("conv2d", F::conv2d(image, none, F::Conv2dFuncOptions().padding(kSame))),
       BAD_INPUT("conv2d", F::conv2d(image, ones({4, 2, 3, 3})), ShapeError, "[2, 3, 8, 8]", "3 channels", "needs 2"),
-      BAD_INPUT("conv2d", F::conv2d(image, w, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "kSame",
+      BAD_INPUT("conv2d", F::conv2d(image, w, F::Conv2dFuncOptions().stride(2).padding(kSame)), StateError, "'same'",
                 "stride [2, 2]", "stride 1"),
       BAD_INPUT("conv2d", F::conv2d(image, ones({4, 3, 3}), F::Conv2dFuncOptions().padding(kSame)), ShapeError,
                 "[4, 3, 3]", "[O, C / groups, KH, KW]"),

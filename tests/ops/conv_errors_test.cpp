@@ -29,6 +29,8 @@ BadInputs conv_bad_input() {
       BAD_INPUT("conv2d", conv2d(x, ones({0, 4, 3, 3})), ShapeError, "weight is [0, 4, 3, 3]", "no size 0"),
       BAD_INPUT("conv2d", conv2d(ones({2, 3, 6, 6}), w), ShapeError, "[2, 3, 6, 6]", "3 channels", "needs 4"),
       BAD_INPUT("conv2d", conv2d(x, w, ones({7})), ShapeError, "bias is [7] f32", "[8]"),
+      BAD_INPUT("conv2d", conv2d(x, w, {}, {1}, "full"), StateError, "'full'", "'same'"),
+      BAD_INPUT("conv2d", conv2d(x, w, {}, {2}, "same"), StateError, "stride [2]", "stride 1"),
       BAD_INPUT("conv2d", conv2d(x, w, none, {0}), StateError, "stride = [0]", "at least 1"),
       BAD_INPUT("conv2d", conv2d(x, w, none, {1, 1, 1}), ShapeError, "stride = [1, 1, 1]", "1 entry, or 2"),
       BAD_INPUT("conv2d", conv2d(x, w, none, {1}, {-1}), StateError, "padding = [-1]", "at least 0"),

@@ -37,6 +37,7 @@ const std::map<std::string, const char*> exceptions = {
     {"replication_pad2d", "pad with the mode replicate"},
     {"replication_pad3d", "pad with the mode replicate"},
     {"result_type", "a dtype, not a tensor"},
+    {"conv_with_padding", "conv1d, conv2d and conv3d with a padding by name"},
     {"copy", "the op behind copy_ and fill_"},
     {"cast_float8", "PyTorch has no such function"},
     {"view_dtype", "bits, which the random calls do not compare"},

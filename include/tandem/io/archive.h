@@ -71,9 +71,14 @@ class OutputArchive {
  private:
   friend class InputArchive;
   friend class nn::Module;
+  friend class optim::Optimizer;
+
+  /// In a probe: save() of a base class was called, which would write a state if `is_state`.
+  void note_state(bool is_state);
 
   std::shared_ptr<GenericDict> values_;
   bool is_state_ = false;  // whether the values are the entries of one state
+  bool is_probe_ = false;  // whether only is_state_ is wanted
 };
 
 /// Reads archives, and all other files that load() reads:
@@ -123,7 +128,7 @@ class InputArchive {
   /// one of `others`.
   template <io::Stateful T>
   void load_into(T& object, std::initializer_list<std::string> others = {}) const {
-    object.load_state_dict(part_of(object.state_dict(), others));
+    object.load_state_dict(is_whole_ ? state_dict() : part_of(object.state_dict(), others));
     move(object);
   }
   /// Calls load() of an object to which all of the archive belongs: entries that it does not know are errors, unless
@@ -149,6 +154,7 @@ class InputArchive {
   template <class T>
   static bool saves_state(const T& object) {
     OutputArchive archive;
+    archive.is_probe_ = true;
     try {
       archive << object;
     } catch (const Error&) {

@@ -98,7 +98,7 @@ TEST_F(OptLevels, ZeroGradReleasesMasterGradients) {
     const std::vector<Tensor> masters = amp::master_params(sgd);
     const std::weak_ptr<TensorImpl> gradient = model.p.grad().impl_ptr();
     sgd.zero_grad(set_to_none);
-    EXPECT_TRUE(gradient.expired());
+    EXPECT_EQ(gradient.expired(), set_to_none);
     EXPECT_FALSE(masters[0].grad().defined());
   }
 }
