@@ -16,12 +16,6 @@ enum class Fold : uint8_t {
 #undef TANDEM_ENUM
 };
 
-/// The dtype in which x is reduced to y. Squares are f64 from the start, also those of f32.
-inline DType operands_of(Reduction op, DType x, DType y) {
-  const bool squares = op == Reduction::norm2 || op == Reduction::sum_squares;
-  return y == DType::Bool || squares ? x : promote_types(x, y);
-}
-
 /// The fold of a reduction; the division of a mean and the root of a norm follow it.
 inline Fold fold_of(Reduction op) {
   switch (op) {
@@ -42,11 +36,20 @@ inline Fold fold_of(Reduction op) {
       return Fold::sum_abs;
     case Reduction::norm2:
     case Reduction::sum_squares:
+    case Reduction::mean_squares:
       return Fold::sum_squares;
     case Reduction::norm_inf:
       return Fold::max_abs;
   }
   return Fold::sum;
+}
+
+/// Whether the fold is followed by a division by the number of elements.
+inline bool is_mean(Reduction op) { return op == Reduction::mean || op == Reduction::mean_squares; }
+
+/// The dtype in which x is reduced to y. Squares are f64 from the start, also those of f32.
+inline DType operands_of(Reduction op, DType x, DType y) {
+  return y == DType::Bool || fold_of(op) == Fold::sum_squares ? x : promote_types(x, y);
 }
 
 /// f64 for floating-point numbers, i64 for integers.

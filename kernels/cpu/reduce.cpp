@@ -36,11 +36,12 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
     using C = decltype(zero);
     using A = Accumulator<C>;
     fold_tensor<C>(kernels::fold_of(op), x, plan, nullptr, [&](int64_t k, int64_t count, const A* values) {
-      if (op != Reduction::mean && op != Reduction::norm2) return store_outputs(y, plan.kept, 1, k, count, values);
+      const bool divides = kernels::is_mean(op);
+      if (!divides && op != Reduction::norm2) return store_outputs(y, plan.kept, 1, k, count, values);
       double finished[kFoldColumns];
       for (int64_t i = 0; i < count; ++i) {
         const double v = static_cast<double>(values[i]);
-        finished[i] = op == Reduction::mean ? v / static_cast<double>(plan.reduced.numel) : std::sqrt(v);
+        finished[i] = divides ? v / static_cast<double>(plan.reduced.numel) : std::sqrt(v);
       }
       store_outputs(y, plan.kept, 1, k, count, finished);
     });

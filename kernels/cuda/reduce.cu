@@ -155,7 +155,7 @@ void reduce(const Tensor& y, Reduction op, const Tensor& x) {
   const ReducePlan<2> plan = make_reduce_plan<2>(x, {&y});
   Sink sink{y.raw_bytes(), y.dtype()};
   if (op == Reduction::norm2) sink.finish = Finish::root;
-  if (op == Reduction::mean) sink.finish = Finish::divide;
+  if (kernels::is_mean(op)) sink.finish = Finish::divide;
   sink.divisor = static_cast<double>(plan.reduced.numel);
   kernels::visit_compute(kernels::compute_type(kernels::operands_of(op, x.dtype(), y.dtype())),
                          [&](auto zero) { fold_tensor<decltype(zero)>(kernels::fold_of(op), x, plan, nullptr, sink); });

@@ -92,7 +92,7 @@ TEST(FakeAmpStep, Recipe) {
   model.to(kCUDA);
   optim::SGD sgd(model.parameters(), optim::SGDOptions(1e-3));
   const Tensor x = zeros({64, 256}, kCUDA), y = zeros({64, 256}, kCUDA);
-  expect_steps(model, sgd, x, y, {.launches = 21, .products = 8, .convolutions = 0, .nodes = 29});
+  expect_steps(model, sgd, x, y, {.launches = 20, .products = 8, .convolutions = 0, .nodes = 28});
 }
 
 TEST(FakeAmpStep, SimpleCnn) {

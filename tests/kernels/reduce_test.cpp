@@ -19,9 +19,10 @@ class ReduceKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(ReduceKernels);
 
 using kernels::Reduction;
-constexpr Reduction kReductions[] = {Reduction::sum,   Reduction::mean,     Reduction::prod,       Reduction::max,
-                                     Reduction::min,   Reduction::any,      Reduction::all,        Reduction::norm1,
-                                     Reduction::norm2, Reduction::norm_inf, Reduction::sum_squares};
+constexpr Reduction kReductions[] = {Reduction::sum,      Reduction::mean,        Reduction::prod,
+                                     Reduction::max,      Reduction::min,         Reduction::any,
+                                     Reduction::all,      Reduction::norm1,       Reduction::norm2,
+                                     Reduction::norm_inf, Reduction::sum_squares, Reduction::mean_squares};
 
 double reference(Reduction op, const Values& x) {
   long double sum = 0, abs = 0, squares = 0;  // more precise than the f64 kernels
@@ -55,6 +56,8 @@ double reference(Reduction op, const Values& x) {
       return nan ? NAN : max_abs;
     case Reduction::sum_squares:
       return static_cast<double>(squares);
+    case Reduction::mean_squares:
+      return static_cast<double>(squares) / static_cast<double>(x.size());
   }
   return NAN;
 }

@@ -70,8 +70,22 @@ TANDEM_FOLD(squared_deviation, math::squared(math::sub(x, shift)), math::add(a, 
 
 namespace tandem::kernels {
 
-/// Reductions. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2.
-enum class Reduction : uint8_t { sum, mean, prod, max, min, any, all, norm1, norm2, norm_inf, sum_squares };
+/// Reductions of n elements. norm1: sum |x|; norm2: sqrt(sum x^2); norm_inf: max |x|; sum_squares: sum x^2;
+/// mean_squares: sum x^2 / n.
+enum class Reduction : uint8_t {
+  sum,
+  mean,
+  prod,
+  max,
+  min,
+  any,
+  all,
+  norm1,
+  norm2,
+  norm_inf,
+  sum_squares,
+  mean_squares
+};
 
 }  // namespace tandem::kernels
 #pragma GCC visibility pop

@@ -302,19 +302,17 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
           return y;
         };
         // Squares of f16 values are kept in f32 if they are still to be summed.
-        const DType wide = reduction == LossReduction::None ? t : checks::sum_dtype(t);
+        const bool sums = reduction != LossReduction::None;
+        const DType wide = sums ? checks::sum_dtype(t) : t;
         Tensor y;
-        if (reduction == LossReduction::None || x.is_cpu()) {
-          y = detail::reduce_loss(terms(kernels::Binary::squared_difference, wide), reduction);
-        }
+        if (!sums || x.is_cpu()) y = detail::reduce_loss(terms(kernels::Binary::squared_difference, wide), reduction);
         // A square may be beyond the range of f32 although the mean is not. The CPU, whose f64 sums are slower, looks.
-        if (reduction != LossReduction::None && (!y.defined() || !std::isfinite(y.item<double>()))) {
+        if (sums && (!x.is_cpu() || !std::isfinite(y.item<double>()))) {
           const Tensor d = terms(kernels::Binary::sub, wide);
-          const detail::ReductionOutput total(detail::reduced_shape(d, {}, false), d.options().dtype(kDouble));
-          backend(x).reduce(total.kept, kernels::Reduction::sum_squares, d);
-          y = empty({}, d.options().dtype(t));
-          const double n = reduction == LossReduction::Mean ? static_cast<double>(d.numel()) : 1;
-          backend(x).unary(y, kernels::Unary::div_scalar, total.result, n, 0);
+          const detail::ReductionOutput total(detail::reduced_shape(d, {}, false), d.options().dtype(t));
+          const bool mean = reduction == LossReduction::Mean;
+          backend(x).reduce(total.kept, mean ? kernels::Reduction::mean_squares : kernels::Reduction::sum_squares, d);
+          y = total.result;
         }
         y = to(y, t);
         return Result{y, save(x, target), [reduction](const Backward& b) -> Grads {
