@@ -9,6 +9,8 @@
 
 #include "support/paths.h"
 #include "tandem/io/safetensors.h"
+#include "tandem/ops/ops.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::testing {
 
@@ -17,6 +19,15 @@ inline std::string torch_file(const std::string& name) { return source_path("io/
 /// The tensors that NAME.safetensors says are in a file.
 inline StateDict expected_tensors(const std::string& name) {
   return io::load_file(torch_file(name + ".safetensors")).tensors;
+}
+
+inline bool shares_memory(const Tensor& a, const Tensor& b) { return &a.storage() == &b.storage(); }
+
+/// The gradients with which those files' optimizers stepped.
+inline Tensor golden_gradient(const Tensor& p, int64_t i) { return cos(arange(p.numel()) + i).reshape(p.sizes()); }
+
+inline void set_gradients(const std::vector<Tensor>& parameters, int64_t seed) {
+  for (const Tensor& p : parameters) p.mutable_grad() = golden_gradient(p, seed++);
 }
 
 inline std::string file_bytes(const std::string& path) {
