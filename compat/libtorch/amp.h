@@ -250,7 +250,7 @@ class GradScaler {
                                          .backoff_factor(number("backoff_factor").toDouble())
                                          .growth_interval(number("growth_interval").toLong());
     TORCH_CHECK(scale > 0 && std::isfinite(scale) && tracker >= 0, "load_state_dict: scale = ", scale,
-                ", _growth_tracker = ", tracker, "; they must be positive and not negative");
+                ", _growth_tracker = ", tracker, "; the scale must be positive and finite, the tracker at least 0");
     set(loaded);
     options_.init_scale(scale);
     init_growth_tracker_ = tracker;

@@ -7,6 +7,8 @@ namespace tandem {
 Scalar Scalar::operator-() const {
   const OpScope op("neg");
   TANDEM_CHECK(!is_boolean(), DTypeError, "a bool has no negative; use !");
+  TANDEM_CHECK(kind_ != DType::U64 || int_ == std::numeric_limits<int64_t>::min(), DTypeError,
+               "{} has no negative in i64; use to_double()", str());
   return is_floating_point() ? Scalar(-double_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(int_)));
 }
 

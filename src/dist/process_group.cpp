@@ -62,8 +62,7 @@ Counts counts_of(const Collective& call, size_t ranks, bool is_root) {
 }
 
 void check_op(const Collective& call, DType dtype) {
-  TANDEM_CHECK(!is_storage_only(dtype), DTypeError,
-               "{} tensors can be sent, but not combined; convert with .to(kFloat)", name(dtype));
+  if (is_storage_only(dtype)) detail::throw_storage_only_arithmetic(dtype);
   TANDEM_CHECK(call.op != ReduceOp::AVG || is_floating_point(dtype), DTypeError,
                "the average of {} tensors is not defined; use SUM, or convert with .to(kFloat)", name(dtype));
   TANDEM_CHECK(call.op != ReduceOp::BOR || !is_floating_point(dtype), DTypeError,

@@ -245,9 +245,10 @@ namespace tandem::nn {
 void Module::save(serialize::OutputArchive& archive) const {
   OrderedDict<std::string, serialize::OutputArchive> parts;  // of submodules that override save()
   for (const auto& child : children_) {
-    if (serialize::InputArchive::saves_state(*child.value())) continue;
-    serialize::OutputArchive& part = parts.insert(child.key(), {});
-    if (!archive.is_probe_) child.value()->save(part);
+    serialize::OutputArchive part;
+    part.is_probe_ = archive.is_probe_;
+    child.value()->save(part);
+    if (!part.is_state_) parts.insert(child.key(), std::move(part));
   }
   if (archive.is_probe_) return archive.note_state(parts.is_empty());
   if (parts.is_empty()) return archive.write(state_dict());

@@ -48,7 +48,9 @@ class ArrayRef {
   constexpr const T& back() const { return data_[size_ - 1]; }
   /// Throws IndexError if i is not below size().
   constexpr const T& at(size_t i) const {
-    if (i >= size_) throw IndexError("at", "there is no such element; the index must be below size()");
+    if (i >= size_) {
+      throw IndexError("at", "element " + std::to_string(i) + " of " + std::to_string(size_) + "; use a smaller index");
+    }
     return data_[i];
   }
   ArrayRef slice(size_t from, size_t count) const { return {data_ + from, count}; }

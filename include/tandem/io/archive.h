@@ -187,24 +187,8 @@ inline InputArchive& operator>>(InputArchive& archive, Tensor& tensor) {
   archive.read("0", tensor);
   return archive;
 }
-inline OutputArchive& operator<<(OutputArchive& archive, const nn::Module& module) {
-  module.save(archive);
-  return archive;
-}
-inline InputArchive& operator>>(InputArchive& archive, nn::Module& module) {
-  module.load(archive);
-  return archive;
-}
-inline OutputArchive& operator<<(OutputArchive& archive, const optim::Optimizer& optimizer) {
-  optimizer.save(archive);
-  return archive;
-}
-inline InputArchive& operator>>(InputArchive& archive, optim::Optimizer& optimizer) {
-  optimizer.load(archive);
-  return archive;
-}
 template <io::Stateful T>
-requires(!Overridable<T>) OutputArchive& operator<<(OutputArchive& archive, const T& object) {
+OutputArchive& operator<<(OutputArchive& archive, const T& object) {
   if constexpr (requires { object.save(archive); }) {
     object.save(archive);
   } else {
@@ -213,7 +197,7 @@ requires(!Overridable<T>) OutputArchive& operator<<(OutputArchive& archive, cons
   return archive;
 }
 template <io::Stateful T>
-requires(!Overridable<T>) InputArchive& operator>>(InputArchive& archive, T& object) {
+InputArchive& operator>>(InputArchive& archive, T& object) {
   if constexpr (requires { object.load(archive); }) {
     object.load(archive);
   } else {

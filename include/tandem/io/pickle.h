@@ -11,10 +11,10 @@
 namespace tandem {
 
 /// Returns the bytes of a file with this value, as libtorch's torch::pickle_save. Tensors that share memory share it in
-/// the file, too; whole storages are saved, so clone() a small view of a large tensor first. Throws
-/// StateError for an undefined tensor, for tensors of two dtypes that share memory, for text that is not UTF-8,
-/// for TorchScript objects, for values that nest more than 100 deep, and for more than pickle_load accepts: 2^24
-/// values, or 2^28 bytes without the data of tensors.
+/// the file, too; whole storages are saved, so clone() a small view of a large tensor first. Throws StateError for an
+/// undefined tensor, for tensors of two dtypes that share memory, for text that is not UTF-8, for TorchScript objects,
+/// for values that nest more than 100 deep, and for more than pickle_load accepts: 2^24 values, or 2^28 bytes without
+/// the data of tensors.
 std::vector<char> pickle_save(const IValue& value);
 
 /// Returns the value in the bytes of a file that torch.save, torch::save, torch::pickle_save or torch.jit.save wrote,

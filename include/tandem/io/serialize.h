@@ -41,10 +41,10 @@ concept FileOrOutput = std::convertible_to<T, const std::string&> || std::conver
 }  // namespace io
 
 /// Writes a tensor, a list of tensors or an object to a path or a std::ostream: what the object's save() writes to an
-/// archive, or its state_dict() if it has no save(). A path that ends in .pt
-/// or .pth gets PyTorch's format, which torch.load(path, weights_only=True) reads; .npy and .npz are refused, see
-/// io::save_npy and io::save_npz; other paths and streams get the safetensors format. The keys of a module are
-/// PyTorch's, so model files can be exchanged between Python and C++.
+/// archive, or its state_dict() if it has no save(). A path that ends in .pt or .pth gets PyTorch's format, which
+/// torch.load(path, weights_only=True) reads; .npy and .npz are refused, see io::save_npy and io::save_npz; other paths
+/// and streams get the safetensors format. The keys of a module are PyTorch's, so model files can be exchanged between
+/// Python and C++.
 void save(const Tensor& tensor, const std::string& path);
 void save(const Tensor& tensor, std::ostream& stream);
 void save(const std::vector<Tensor>& tensors, const std::string& path);
