@@ -44,6 +44,7 @@ class LegacyFile {
  private:
   struct Storage {
     Tensor host, elements;
+    bool is_read = false;
   };
 
   Tensor storage(const std::string& key, DType dtype, int64_t numel) {
@@ -80,6 +81,7 @@ class LegacyFile {
       at += host.nbytes();
       check(host.dtype() != kBool || is_valid_bool(host), key, "is of dtype bool and has a byte other than 0 and 1");
       if (!device_.is_cpu()) storage->elements.copy_(host);
+      check(!std::exchange(storages_[key].is_read, true), key, "is there twice");
       ++found;
     }
     TANDEM_CHECK(found == storages_.size(), IoError,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "src/io/legacy_torch.h"
 #include "src/io/zip.h"
 #include "support/state.h"
 #include "support/throws.h"
@@ -117,6 +118,25 @@ TEST(TorchArchiveErrors, Records) {
   EXPECT_THROWS(load_records({{"a/data.pkl", tensor}}), IoError, "the storage 'a/data/0' is missing");
   EXPECT_THROWS(load_records({{"a/data.pkl", tensor}, {"a/data/0", "1234"}}), IoError,
                 "the storage 'a/data/0' has 4 bytes, not 6 elements of dtype f32");
+}
+
+/// A file of PyTorch before 1.6 with tensors over the storages "0" and "1", whose list of data has these keys.
+IValue load_legacy(const std::string& first, const std::string& second) {
+  TensorPickle other;
+  other.key = "1";
+  const std::string six("\6\0\0\0\0\0\0\0", 8), end = "." + kStart;
+  const std::string bytes = kStart + std::string(io::kLegacyMark) + end + "M\xe9\3" + end + "}" + end + "(" +
+                            TensorPickle().str() + other.str() + "t" + end + "](" + text(first) + text(second) + "e." +
+                            six + floats() + six + floats();
+  return pickle_load({bytes.begin(), bytes.end()});
+}
+
+TEST(TorchArchiveErrors, LegacyFilesHaveEachStorageOnce) {
+  const IValue good = load_legacy("0", "1");
+  for (const IValue& t : good.toTupleRef().elements()) {
+    EXPECT_EQ(difference(t.toTensor(), arange(6.0).reshape({2, 3}).to(kCPU)), "");
+  }
+  EXPECT_THROWS(load_legacy("0", "0"), IoError, "the storage '0' is there twice");
 }
 
 TEST(TorchArchiveErrors, Tensors) {
