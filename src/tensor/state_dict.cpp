@@ -186,7 +186,8 @@ std::string name_of_part(const IncompatibleKeys& keys) {
     for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1)) {
       if (!missing.contains(key.substr(dot + 1))) continue;
       const std::string name = key.substr(0, dot);
-      if (++found[name] > found[best]) best = name;
+      const size_t count = ++found[name];
+      if (count > found[best]) best = name;
     }
   }
   return best;
