@@ -1,10 +1,6 @@
 #include "tandem/io/archive.h"
 
 #include <filesystem>
-#include <istream>
-#include <iterator>
-#include <ostream>
-#include <sstream>
 #include <unordered_set>
 
 #include "src/io/file_kind.h"
@@ -41,7 +37,7 @@ std::optional<IValue> find(const IValue& value, const std::string& key) {
 }
 
 bool is_pickle(const io::Source& source) {
-  const std::optional<io::FileKind> kind = io::look_at(source).kind;
+  const io::FileKind kind = io::kind_of(source);
   return kind == io::FileKind::torch || kind == io::FileKind::legacy_torch;
 }
 
@@ -97,9 +93,7 @@ void OutputArchive::save_to(const std::string& path) const {
 void OutputArchive::save_to(std::ostream& stream) const {
   const OpScope op("save_to");
   const std::vector<char> bytes = pickle_save(*values_);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  TANDEM_CHECK(stream.flush().good(), IoError,
-               "cannot write {} bytes to the stream; check that it is open and has room", bytes.size());
+  io::write_stream(stream, {bytes.data(), bytes.size()});
 }
 
 void OutputArchive::save_to(const std::function<size_t(const void* data, size_t bytes)>& write) const {
@@ -128,8 +122,7 @@ void InputArchive::load_from(const std::string& path, std::optional<Device> devi
 
 void InputArchive::load_from(std::istream& stream, std::optional<Device> device) {
   const OpScope op("load_from");
-  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  TANDEM_CHECK(!stream.bad(), IoError, "cannot read the stream; open it in binary mode and check that it is readable");
+  const std::string bytes = io::read_stream(stream);
   load_from(bytes.data(), bytes.size(), device);
 }
 
@@ -138,8 +131,7 @@ void InputArchive::load_from(const char* data, size_t bytes, std::optional<Devic
   if (is_pickle(io::memory_source({data, bytes}))) {
     return set(pickle_load({data, data + bytes}, device.value_or(Device(kCPU))), "the stream", device);
   }
-  std::istringstream stream(std::string(data, bytes));
-  set(moved(io::load_state(stream), device), "the stream", device);
+  set(moved(io::deserialize({data, bytes}).tensors, device), "the stream", device);
 }
 
 void InputArchive::load_from(const std::function<size_t(uint64_t position, void* to, size_t bytes)>& read,

@@ -1,9 +1,6 @@
 #include "tandem/io/serialize.h"
 
 #include <filesystem>
-#include <istream>
-#include <iterator>
-#include <ostream>
 #include <sstream>
 #include <utility>
 
@@ -18,19 +15,6 @@
 namespace tandem {
 namespace io {
 namespace {
-
-std::string read_all_of(std::istream& stream) {
-  std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  TANDEM_CHECK(!stream.bad(), IoError, "cannot read the stream; open it in binary mode and check that it is readable");
-  return bytes;
-}
-
-void write_all_to(std::ostream& stream, const std::string& bytes) {
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  stream.flush();
-  TANDEM_CHECK(stream.good(), IoError, "cannot write {} bytes to the stream; check that it is open and has room",
-               bytes.size());
-}
 
 StateDict numbered_state(const std::vector<Tensor>& tensors) {
   StateDict state;
@@ -81,12 +65,12 @@ void detail::write_bytes(const std::function<void(std::ostream&)>& save,
 
 void save_state(const StateDict& state, std::ostream& stream) {
   const OpScope op("save_state");
-  write_all_to(stream, serialize(state));
+  write_stream(stream, serialize(state));
 }
 
 StateDict load_state(std::istream& stream) {
   const OpScope op("load_state");
-  const std::string bytes = read_all_of(stream);
+  const std::string bytes = read_stream(stream);
   const Source source = memory_source(bytes);
   switch (kind_of(source)) {
     case FileKind::safetensors:

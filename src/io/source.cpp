@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <istream>
+#include <iterator>
 #include <memory>
+#include <ostream>
 
 #include "src/io/atomic_file.h"
 #include "src/io/regular_file.h"
@@ -40,6 +43,18 @@ std::string written_bytes(const std::function<void(const Write&)>& produce) {
   std::string bytes;
   produce([&](const void* data, size_t count) { bytes.append(static_cast<const char*>(data), count); });
   return bytes;
+}
+
+std::string read_stream(std::istream& stream) {
+  std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  TANDEM_CHECK(!stream.bad(), IoError, "cannot read the stream; open it in binary mode and check that it is readable");
+  return bytes;
+}
+
+void write_stream(std::ostream& stream, std::string_view bytes) {
+  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  TANDEM_CHECK(stream.flush().good(), IoError,
+               "cannot write {} bytes to the stream; check that it is open and has room", bytes.size());
 }
 
 uint32_t crc_of(uint32_t crc, const void* data, size_t bytes) {

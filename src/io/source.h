@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ using Write = std::function<void(const void* data, size_t bytes)>;
 void write_file(const std::string& path, const std::function<void(const Write&)>& produce);
 /// Returns the bytes that `produce` writes.
 std::string written_bytes(const std::function<void(const Write&)>& produce);
+
+/// Returns the bytes of a stream up to its end, and writes bytes to a stream. Throw IoError if the stream fails.
+std::string read_stream(std::istream& stream);
+void write_stream(std::ostream& stream, std::string_view bytes);
 
 /// Continues a CRC-32, as zip and zlib define it; the initial value is 0.
 uint32_t crc_of(uint32_t crc, const void* data, size_t bytes);
