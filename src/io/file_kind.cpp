@@ -106,9 +106,8 @@ std::optional<FirstBytes> text_of(std::string_view start) {
     return FirstBytes{{}, "an HTML or XML text, perhaps an error page in place of a download", "download it again"};
   }
   if (!text.starts_with("{") && !text.starts_with("[")) {
-    constexpr size_t most = 40;
     return FirstBytes{{},
-                      fmt::format("a text that begins with {}", shown(text.substr(0, std::min(most, text.find('\n'))))),
+                      fmt::format("a text that begins with {}", shown(text.substr(0, text.find('\n')))),
                       "download the file again, or check the path"};
   }
   // The map may be far behind; the sum of the sizes, which some writers put first, is in no other JSON.

@@ -73,8 +73,10 @@ void swap_bytes(void* data, size_t count, size_t element_size) {
 }
 
 std::string shown(std::string_view name) {
-  constexpr size_t limit = 80;
-  std::string text = fmt::format("'{}{}'", name.substr(0, limit), name.size() > limit ? "..." : "");
+  constexpr size_t limit = 80, longest = 4;  // bytes of a UTF-8 character
+  size_t end = std::min(name.size(), limit);
+  while (end < name.size() && end > limit - longest && (name[end] & 0xc0) == 0x80) --end;
+  std::string text = fmt::format("'{}{}'", name.substr(0, end), name.size() > end ? "..." : "");
   for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
   return text;
 }

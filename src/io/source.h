@@ -46,7 +46,7 @@ bool is_valid_bool(const Tensor& t);
 /// Reverses the bytes of each of `count` elements.
 void swap_bytes(void* data, size_t count, size_t element_size);
 
-/// Formats a name for messages: shortened, without control characters.
+/// Formats a name for messages: shortened between characters, without control characters.
 std::string shown(std::string_view name);
 
 /// Warns of what a reader left out, since tandem has no counterpart, if there is anything: "'a' (U16)".

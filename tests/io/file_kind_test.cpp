@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "io/torch_files.h"
+#include "src/io/utf8.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
@@ -85,6 +86,22 @@ TEST(FileKindErrors, EveryReaderNamesOtherFiles) {
   EXPECT_THROWS(io::load_npz(torch_file("array.npy")), IoError, "a NumPy array (.npy)", "load_npy");
   EXPECT_THROWS(io::load_state(torch_file("array.npy")), IoError, "a NumPy array (.npy)", "load_npy");
   EXPECT_THROWS(io::load_state(torch_file("stored.npz")), IoError, "an archive of NumPy arrays", "load_npz");
+}
+
+TEST(FileKindErrors, LongTextsAreCutBetweenCharacters) {
+  const TemporaryFolder folder;
+  for (const std::string start : {"", "a"}) {
+    std::string line = start;
+    for (int i = 0; i < 99; ++i) line += "\u00fc";
+    write_text(folder.path("a"), line);
+    try {
+      io::file_kind(folder.path("a"));
+      ADD_FAILURE() << "no error";
+    } catch (const IoError& error) {
+      EXPECT_TRUE(io::is_utf8(error.what())) << error.what();
+      EXPECT_NE(std::string(error.what()).find("\u00fc...'"), std::string::npos) << error.what();
+    }
+  }
 }
 
 // ---- several files
