@@ -31,7 +31,10 @@ nlohmann::ordered_json index_of(const Source& source) {
 
 std::string shard_index_in(const std::string& folder) {
   std::vector<std::string> found, of_safetensors;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(folder, error);
+  TANDEM_CHECK(!error, IoError, "{}: cannot list the folder: {}; check its permissions", folder, error.message());
+  for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".index.json")) continue;
     found.push_back(name);

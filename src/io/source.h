@@ -49,7 +49,7 @@ void swap_bytes(void* data, size_t count, size_t element_size);
 /// Formats a name for messages: shortened between characters, without control characters.
 std::string shown(std::string_view name);
 
-/// Warns of what a reader left out, since tandem has no counterpart, if there is anything: "'a' (U16)".
+/// Warns of what a reader left out, since tandem has no counterpart, if there is anything: "'a' (F4)".
 void warn_of_left_out(const std::string& where, const std::vector<std::string>& left_out);
 
 }  // namespace tandem::io

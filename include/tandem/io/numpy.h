@@ -10,7 +10,7 @@ namespace tandem::io {
 /// Reads an array that numpy.save wrote: versions 1 to 3 of the format, of either byte order. An array in Fortran order
 /// keeps its strides. The contents are not trusted: memory is allocated only for data that the file contains. Throws
 /// IoError if the file is missing, truncated or malformed, has more than 12 dimensions, or has a dtype that tandem does
-/// not have (complex numbers, unsigned integers of more than 8 bits, objects, records, texts).
+/// not have (complex numbers, objects, records, texts).
 Tensor load_npy(const std::string& path, Device device = Device(kCPU));
 
 /// Writes a file that numpy.load reads, atomically (io/safetensors.h), in row-major order. Throws DTypeError for bf16
