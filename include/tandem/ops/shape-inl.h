@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <iterator>
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
@@ -365,12 +366,13 @@ TANDEM_OPS Tensor slice(const Tensor& x, int64_t dim, std::optional<int64_t> sta
 
 TANDEM_OPS Tensor cat(TensorList tensors, int64_t dim) {
   const Op<"cat"> op;
-  std::vector<Tensor> defined;
-  for (const Tensor& x : tensors) {
-    if (x.defined()) defined.push_back(x);
+  const auto is_defined = [](const Tensor& x) { return x.defined(); };
+  if (!std::all_of(tensors.begin(), tensors.end(), is_defined)) {
+    std::vector<Tensor> defined;
+    std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(defined), is_defined);
+    return cat(defined, dim);
   }
-  TANDEM_CHECK(!defined.empty(), StateError, "the list of tensors is empty, or all are undefined; give at least one");
-  if (defined.size() < tensors.size()) return cat(defined, dim);
+  TANDEM_CHECK(!tensors.empty(), StateError, "the list of tensors is empty, or all are undefined; give at least one");
   // As in PyTorch, an empty tensor of rank 1 fits anywhere.
   auto is_placeholder = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
   const Tensor* model = &tensors[0];
