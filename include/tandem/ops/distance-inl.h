@@ -132,15 +132,19 @@ inline Tensor distances(const Tensor& a, const Tensor& b, const DistanceForm& fo
   if (form.by_product && a.numel() > 0 && b.numel() > 0) {
     // |a|^2 + |b|^2 - 2 a b as one product, of [-2 a, |a|^2, 1] and [b, 1, |b|^2]
     const auto squares = [](const Tensor& x) { return sum(square(x), {2}, true); };
-    constexpr double least = 0x1p-40;
-    const Tensor unit = maximum(range_unit(a, {1, 2}, least), range_unit(b, {1, 2}, least));
+    const auto largest = [](const Tensor& x) {
+      const Tensor size = norm_kernel(x, INFINITY, NormShape(x, {1, 2}, true), x.dtype());
+      return where(isfinite(size), size, 0);
+    };
+    const Tensor unit = unit_of(maximum(largest(a), largest(b)), 0x1p-40, 0x1p60);
     const Tensor u = div(a, unit), v = div(b, unit), nu = squares(u), nv = squares(v);
     const Tensor left = cat({std::vector<Tensor>{mul(u, -2), nu, ones_like(nu)}}, 2);
     const Tensor right = cat({std::vector<Tensor>{v, ones_like(nv), nv}}, 2);
     const Tensor y = bmm(left, transpose(right, 1, 2));
     backend(y).unary(y, kernels::Unary::clamp, y, 0, INFINITY);
     backend(y).unary(y, kernels::Unary::sqrt, y, 0, 0);
-    return mul(y, unit);
+    backend(y).binary(y, kernels::Binary::mul, y, expand(unit, y.sizes()), 1);
+    return y;
   }
   const Tensor y = empty({a.size(0), a.size(1), b.size(1)}, a.options());
   if (y.numel() > 0) {
