@@ -19,7 +19,7 @@ struct Along {
 };
 
 /// The index of the largest of the inputs of output o: the first of equals, or the first NaN. value(i) is input i. If
-/// the window meets no input, the result is at least r.in.
+/// no input is in the window, the result is at least r.in.
 #if defined(__CUDACC__)
 #pragma nv_exec_check_disable
 #endif

@@ -167,8 +167,8 @@ __global__ void __launch_bounds__(256)
   double m = (has_channel ? load<double>(x, dtype, c * layout.inner) : 0.0) + distance;
   const double deviations = squares - sum * distance;
   double variance = deviations < 0 ? 0 : deviations / n;  // NaN is kept
-  // Beyond the range of f32 the sums are computed again in f64, and from the elements themselves beside an infinite
-  // one.
+  // Beyond the range of f32 the sums are computed again in f64, of the elements instead of their differences from the
+  // first one, which may be infinite.
   const double r = math::rstd_of(variance, eps);
   const bool fits = std::is_same_v<C, float> ? math::is_in_range_of_f32(r) : variance < math::kInf<double>;
   const bool again = has_channel && !fits;

@@ -13,8 +13,8 @@
 namespace tandem::checks {
 namespace {
 
-/// Whether the running op would cast both to one dtype in an autocast region, in which it is not yet. In a region, an
-/// op casts before it checks, so that what reaches a check with two dtypes is not cast.
+/// Whether an autocast region would cast both to one dtype for the running op. False inside a region, where ops cast
+/// before they check: dtypes that still differ are not cast.
 bool region_would_cast(const Tensor& a, const Tensor& b) {
   const int row = amp::policy_row(running_op());
   if (row < 0 || thread_state().autocast[static_cast<size_t>(a.device().type())].enabled) return false;

@@ -97,7 +97,7 @@ inline std::tuple<Tensor, Tensor> max_of_windows(const Tensor& x, const std::vec
   int64_t inner = 1;
   for (const Axis& axis : axes) {
     const Tensor index = largest_of_windows(y, axis);
-    // Only steps that are longer than x pass it by.
+    // Only with a dilation larger than x can a window have no element of x.
     const bool may_miss = axis.map.kind == math::Resampling::Kind::windows && axis.map.dilation > axis.map.in;
     const Tensor found = may_miss ? clamp(index, 0, axis.map.in - 1) : index;
     y = gather(y, axis.dim, found);

@@ -44,8 +44,7 @@ namespace tandem::amp {
 /// same products in the same order, and load the same state. `enabled` = false gives a plain bf16 region. With
 /// `calibrating` as well, DelayedScaling notes the magnitudes of that region's inputs and weights, also without
 /// recording: for scales before the first pass in float8. Inside the region, an AutocastGuard for the same device type
-/// gives a plain region. A thread's guards must be destroyed in
-/// reverse order of their construction.
+/// gives a plain region. A thread's guards must be destroyed in reverse order of their construction.
 ///
 /// Throws StateError for options out of range, and for a DelayedScaling that differs from another one of the same
 /// outermost region.
