@@ -161,10 +161,12 @@ struct Float8QuantizeCall {
   Float8Scales scales;  ///< inverse is written; power_of_two: f32 scales are rounded down to powers of two
   Tensor x;
   double least_amax = 0;  ///< of f32 scales: a smaller amax counts as this
-  /// Of one scale for the whole tensor, both optional, one f32 element: the scale to use if math::float8_scale_fits();
-  /// and, only with that, `noted` >= 0, which becomes the larger of itself and the largest |x|. The inverse is NaN if
-  /// that is inf or NaN.
-  Tensor scale, noted;
+  /// Only for one scale of the whole tensor; optional, f32 of one element: the scale to use if
+  /// math::float8_scale_fits().
+  Tensor scale;
+  /// Only with `scale`; optional, f32 of one element, at least 0: becomes the larger of itself and the largest |x|. If
+  /// that is inf or NaN, the inverse is NaN.
+  Tensor noted;
 };
 
 /// Ends an iteration of delayed scaling: for rows [first, first + count) of each state, computes the scale from the

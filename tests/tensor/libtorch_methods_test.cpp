@@ -36,7 +36,12 @@ TEST(GlobalContext, SetsTheSwitchesOfCuda) {
     context.setAllowTF32CuDNN(on);
     EXPECT_EQ(cuda::allow_tf32_conv(), on);
     EXPECT_EQ(context.allowTF32CuDNN(), on);
+    context.setFloat32MatmulPrecision(on ? "high" : "highest");
+    EXPECT_EQ(cuda::allow_tf32_matmul(), on);
+    EXPECT_EQ(context.float32MatmulPrecision(), on ? "high" : "highest");
   }
+  EXPECT_THROWS(context.setFloat32MatmulPrecision("higest"), StateError, "'higest' is no precision", "use highest");
+  EXPECT_FALSE(cuda::allow_tf32_matmul());
   cuda::set_benchmark(benchmark);
   cuda::set_deterministic(deterministic);
   cuda::set_allow_tf32_matmul(matmul);

@@ -53,11 +53,11 @@ void set_autocast_dtype(DeviceType type, DType dtype);
 bool is_autocast_available(DeviceType type);
 /// Whether casts of weights are cached on the calling thread.
 bool is_autocast_cache_enabled();
-/// Sets that, until the end of the region that the thread is in.
+/// Sets whether they are. At the end of a region, a guard restores the value from before.
 void set_autocast_cache_enabled(bool enabled);
-/// Begin and end a region by hand, for programs that use the functions above in place of a guard. They return how many
-/// regions the thread is in then. At 0, call clear_autocast_cache(). decrement_autocast_nesting() throws StateError
-/// outside of regions.
+/// Begin and end a region by hand, for programs that use the functions above in place of a guard. They return the new
+/// number of nested regions; at 0, call clear_autocast_cache(). decrement_autocast_nesting() throws StateError outside
+/// of regions.
 int increment_autocast_nesting();
 int decrement_autocast_nesting();
 

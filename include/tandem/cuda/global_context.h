@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 
+#include "tandem/base/error.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/math_mode.h"
 
@@ -25,9 +26,15 @@ class Context {
   bool allowTF32CuDNN() const { return cuda::allow_tf32_conv(); }
   void setAllowTF32CuDNN(bool allow) { cuda::set_allow_tf32_conv(allow); }
   bool hasCuDNN() const { return cuda::is_available(); }
-  /// "highest" computes products of f32 matrices in f32; "high" and "medium" may use TF32.
+  /// "highest" computes products of f32 matrices in f32; "high" and "medium" may use TF32. Throws StateError for other
+  /// words.
   std::string float32MatmulPrecision() const { return cuda::allow_tf32_matmul() ? "high" : "highest"; }
-  void setFloat32MatmulPrecision(const std::string& precision) { cuda::set_allow_tf32_matmul(precision != "highest"); }
+  void setFloat32MatmulPrecision(const std::string& precision) {
+    if (precision != "highest" && precision != "high" && precision != "medium") {
+      throw StateError("setFloat32MatmulPrecision", "'" + precision + "' is no precision; use highest, high or medium");
+    }
+    cuda::set_allow_tf32_matmul(precision != "highest");
+  }
   /// These have no effect. tandem uses the libraries that it was built with, holds sums of f16 and bf16 products in
   /// f32, and chooses the algorithm of attention by the inputs.
   void setUserEnabledCuDNN(bool /*on*/) {}

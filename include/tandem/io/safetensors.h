@@ -40,7 +40,7 @@ struct TensorFile {
 void save_file(const StateDict& tensors, const std::string& path, const Metadata& metadata = {});
 
 /// Reads a safetensors file from any source. The contents are not trusted: memory is allocated only for data that the
-/// file contains. Tensors of a dtype that tandem does not have, such as U16, are left out, and a warning names them.
+/// file contains. Tensors of a dtype that tandem does not have, such as F4, are left out, and a warning names them.
 /// Throws an IoError that names the fault if the file is missing, truncated or malformed, contains a tensor of more
 /// than 12 dimensions, or if a checksum does not match.
 TensorFile load_file(const std::string& path, Device device = Device(kCPU));

@@ -35,7 +35,7 @@ TANDEM_MATH T bce_with_logits(T x, T t) {
   return (factor == T(0) ? T(0) : factor * abs(x)) + log1p_exp_neg_abs(x);
 }
 
-/// e^x - t x, without the rounding that a fused multiplication and addition omits: inf if e^x is.
+/// e^x - t x; inf if e^x is, where an overflow of t x would give NaN.
 template <class T>
 TANDEM_MATH T poisson_nll_log_input(T x, T t) {
   const T rate = exp(x);

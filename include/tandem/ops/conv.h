@@ -36,8 +36,9 @@ namespace detail {
 Tensor conv_with_padding(size_t dims, const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
                          std::string_view padding, IntArrayRef dilation, int64_t groups);
 }
-/// The same with padding "valid" (none) or "same": the result has x's sizes. "same" needs stride 1; if a dimension gets
-/// an odd number of zeros, the additional one is at its end.
+/// The same with padding "valid" (none) or "same": the result has x's sizes; if a dimension gets an odd number of
+/// zeros, the additional one is at its end. Throws StateError for other words, and for "same" with another stride than
+/// 1.
 template <std::convertible_to<std::string_view> Padding>  // not a string_view, which {0, 0} initialises too
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, IntArrayRef stride, const Padding& padding,
               IntArrayRef dilation = {1}, int64_t groups = 1) {

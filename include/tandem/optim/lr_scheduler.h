@@ -25,7 +25,7 @@ class ScheduleArguments {
   void list(const std::string& name, std::vector<int64_t>& argument) { read_list(name, argument); }
   /// Sorted numbers, in the state as {number: how often}: "milestones.30" = 1.
   void counts(const std::string& name, std::vector<int64_t>& argument);
-  /// A number that must be equal: the state has the other arguments in another form.
+  /// A number that must equal that of the state, of schedules whose other arguments the state has in another form.
   void expect(const std::string& name, double argument);
 
  private:

@@ -156,7 +156,7 @@ class Tensor {
   /// The memory, which views share.
   const Storage& storage() const { return *checked("storage").storage; }
   /// Increases with each in-place change of the storage, through any view.
-  uint64_t _version() const { return defined() ? impl_->storage->version() : known("_version").generation.load(); }
+  uint64_t _version() const { return defined() ? impl_->storage->version() : (known("_version"), 0); }
 
   // ---- data
   /// Returns a pointer to the first element, for writing. Raises the version, and stops autocast from keeping casts of
