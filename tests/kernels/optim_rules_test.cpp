@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "kernels/kernels_under_test.h"
-#include "kernels/raw_tensors.h"
+#include "kernels/parameter_lists.h"
+#include "support/compare.h"
 #include "support/simd_levels.h"
-#include "support/tolerance.h"
 #include "tandem/tensor/optimizer_call.h"
 #include "tandem/tensor/threads.h"
 
@@ -17,8 +17,7 @@ namespace {
 
 using namespace testing;
 using Values = std::vector<double>;
-using RuleLayout = int;
-enum : RuleLayout { contiguous, transposed, strided_grad };
+using enum ListLayout;
 
 class OptimRuleKernels : public SimdLevels {};
 TANDEM_AT_EVERY_SIMD_LEVEL(OptimRuleKernels);
@@ -58,24 +57,19 @@ const RuleTypes kRuleTypes[] = {{kFloat, kFloat, kBFloat16}, {kFloat, kHalf, kHa
                                 {kHalf, kHalf, {}}};
 constexpr int64_t kRuleSizes[] = {1, 5, 341, 1000};
 
-Tensor make_tensor(int64_t n, DType dtype, bool t) {
-  return t ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
-}
-
-OptimizerCall make_call(const RuleCase& c, const RuleTypes& types, RuleLayout layout) {
+OptimizerCall make_call(const RuleCase& c, const RuleTypes& types, ListLayout layout) {
   OptimizerCall call;
   call.rule = c.rule;
   call.lr = 0.01;
   const bool t = layout == transposed;
   for (int64_t n : kRuleSizes) {
-    call.params.push_back(make_tensor(n, types.param, t));
-    call.grads.push_back(layout == strided_grad ? empty_strided({3, n}, {2, 7}, types.grad)
-                                                : make_tensor(n, types.grad, t));
-    if (types.shadow) call.shadows.push_back(make_tensor(n, *types.shadow, t));
+    call.params.push_back(list_tensor(n, types.param, t));
+    call.grads.push_back(list_gradient(n, types.grad, layout));
+    if (types.shadow) call.shadows.push_back(list_tensor(n, *types.shadow, t));
     write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
     for (size_t k = 0; k < 3; ++k) {
       if ((c.states >> k & 1) == 0) continue;
-      call.states[k].push_back(make_tensor(n, types.param == kDouble ? kDouble : kFloat, t));
+      call.states[k].push_back(list_tensor(n, types.param == kDouble ? kDouble : kFloat, t));
       write(call.states[k].back(), Values(static_cast<size_t>(3 * n), 0));
     }
     if (!std::holds_alternative<math::Lion>(c.rule)) call.steps.push_back(scalar_of(0));
@@ -112,18 +106,11 @@ struct RuleModel {
   }
 };
 
-void expect_near_rule(const Values& actual, const Values& expected, Tolerance t, const char* what) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], t.atol + t.rtol * std::abs(expected[i])) << what << ' ' << i;
-  }
-}
-
 TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
   for (size_t number = 0; number < rule_cases().size(); ++number) {
     const RuleCase& c = rule_cases()[number];
     for (const RuleTypes& types : kRuleTypes) {
-      for (const RuleLayout layout : {contiguous, transposed, strided_grad}) {
+      for (const ListLayout layout : {contiguous, transposed, strided_grad}) {
         SCOPED_TRACE(number);
         OptimizerCall call = make_call(c, types, layout);
         call.maximize = layout == transposed;
@@ -146,7 +133,7 @@ TEST_P(OptimRuleKernels, MatchTheRulesInF64) {
         // rounded at each step.
         const Tolerance tolerance = testing::tolerance(types.param, 180, 7, 4);
         for (size_t k = 0; k < models.size(); ++k) {
-          expect_near_rule(read(call.params[k]), models[k].p, tolerance, "parameter");
+          EXPECT_TRUE(near(call.params[k], models[k].p, tolerance)) << "parameter";
           ASSERT_EQ(read(call.steps[k])[0], 6);
           if (!call.scalars.empty()) {
             ASSERT_EQ(read(call.scalars[k])[0], models[k].scalar);
@@ -226,12 +213,12 @@ TEST_P(OptimRuleKernels, TensorsMayShareCounts) {
     call.lr = 0.01;
     const Tensor count = scalar_of(3), product = scalar_of(0.5);
     for (int k = 0; k < 600; ++k) {
-      call.params.push_back(make_tensor(1, kFloat, false));
-      call.grads.push_back(make_tensor(1, kFloat, false));
+      call.params.push_back(list_tensor(1, kFloat, false));
+      call.grads.push_back(list_tensor(1, kFloat, false));
       write(call.params.back(), {1, 2, 3});
       write(call.grads.back(), {1, -2, 3});
       for (size_t s = 0; s < 2; ++s) {
-        call.states[s].push_back(make_tensor(1, kFloat, false));
+        call.states[s].push_back(list_tensor(1, kFloat, false));
         write(call.states[s].back(), {0.5, 0.25, 1});
       }
       call.steps.push_back(shared ? count : scalar_of(3));
@@ -256,13 +243,13 @@ TEST_P(OptimRuleKernels, ResultsDoNotDependOnThreads) {
       call.rule = c.rule;
       call.lr = 0.01;
       for (int64_t n : {100001, 0, 33}) {
-        call.params.push_back(make_tensor(n, kFloat, false));
-        call.grads.push_back(make_tensor(n, kFloat, false));
+        call.params.push_back(list_tensor(n, kFloat, false));
+        call.grads.push_back(list_tensor(n, kFloat, false));
         write(call.params.back(), random_values(3 * n, 5));
         write(call.grads.back(), random_values(3 * n, 6));
         for (size_t k = 0; k < 2; ++k) {
           if ((c.states >> k & 1) == 0) continue;
-          call.states[k].push_back(make_tensor(n, kFloat, false));
+          call.states[k].push_back(list_tensor(n, kFloat, false));
           write(call.states[k].back(), Values(static_cast<size_t>(3 * n), 0));
         }
         call.steps.push_back(scalar_of(0));

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/kernels_under_test.h"
-#include "kernels/raw_tensors.h"
+#include "kernels/parameter_lists.h"
 #include "support/simd_levels.h"
 #include "tandem/math/optim_state.h"
 #include "tandem/math/philox.h"
@@ -77,7 +77,6 @@ void round_moment(Values& x, DType dtype, int t, Values& inverse) {
 
 // ---- lists of parameters
 
-enum class StateLayout { contiguous, transposed, strided_grad };
 const std::vector<int64_t> kStateSizes = {1, 43, 128, 700, 1500};  // a third of the elements
 
 struct StateCase {
@@ -90,34 +89,29 @@ const StateCase kStateCases[] = {{kFloat8_e4m3fn, kBFloat16, kFloat, true, false
                                  {kFloat, kBFloat16, kHalf, false, false},
                                  {kBFloat16, kFloat, kFloat, true, false}};
 
-Tensor make_block(int64_t n, DType dtype, bool transposed) {
-  return transposed ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
-}
-
 Tensor zero(const Tensor& t) {
   write(t, Values(static_cast<size_t>(t.numel()), 0));
   return t;
 }
 
-AdamCall make_call(const StateCase& c, StateLayout layout, const std::vector<int64_t>& sizes = kStateSizes) {
+AdamCall make_call(const StateCase& c, ListLayout layout, const std::vector<int64_t>& sizes = kStateSizes) {
   AdamCall call;
   call.lr = 0.01;
   call.beta1 = 0.9;
   call.beta2 = 0.99;
   call.eps = 1e-8;
   call.amsgrad = c.amsgrad;
-  const bool t = layout == StateLayout::transposed;
+  const bool t = layout == ListLayout::transposed;
   for (const int64_t n : sizes) {
-    call.params.push_back(make_block(n, c.param, t));
+    call.params.push_back(list_tensor(n, c.param, t));
     write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
-    call.grads.push_back(layout == StateLayout::strided_grad ? empty_strided({3, n}, {2, 7}, kFloat)
-                                                             : make_block(n, kFloat, t));
-    call.shadows.push_back(c.shadow ? make_block(n, kBFloat16, t) : Tensor());
+    call.grads.push_back(list_gradient(n, kFloat, layout));
+    call.shadows.push_back(c.shadow ? list_tensor(n, kBFloat16, t) : Tensor());
     // Moments of the compute type have the parameter's strides, others are contiguous.
-    call.exp_avgs.push_back(zero(make_block(n, c.first, t && c.first == kFloat)));
+    call.exp_avgs.push_back(zero(list_tensor(n, c.first, t && c.first == kFloat)));
     call.exp_avg_scales.push_back(c.first == kFloat8_e4m3fn ? zero(empty({(3 * n + 127) / 128}, kFloat)) : Tensor());
-    call.exp_avg_sqs.push_back(zero(make_block(n, c.second, t && c.second == kFloat)));
-    if (c.amsgrad) call.max_exp_avg_sqs.push_back(zero(make_block(n, c.second, t && c.second == kFloat)));
+    call.exp_avg_sqs.push_back(zero(list_tensor(n, c.second, t && c.second == kFloat)));
+    if (c.amsgrad) call.max_exp_avg_sqs.push_back(zero(list_tensor(n, c.second, t && c.second == kFloat)));
     call.steps.push_back(scalar_of(0));
   }
   return call;
@@ -133,7 +127,7 @@ Values widened(const Tensor& moment, const Tensor& inverse) {
 
 TEST_P(OptimStates, EqualF32MomentsThatAreRoundedAfterEachStep) {
   for (const StateCase& c : kStateCases) {
-    for (StateLayout layout : {StateLayout::contiguous, StateLayout::transposed, StateLayout::strided_grad}) {
+    for (ListLayout layout : {ListLayout::contiguous, ListLayout::transposed, ListLayout::strided_grad}) {
       AdamCall call = make_call(c, layout);
       AdamCall model = make_call({kFloat, kFloat, c.param, c.shadow, c.amsgrad}, layout);
       for (int t = 1; t <= 4; ++t) {
@@ -180,7 +174,7 @@ std::vector<std::vector<char>> snapshot(const AdamCall& call) {
 
 TEST_P(OptimStates, OverflowChangesNoByte) {
   for (const StateCase& c : kStateCases) {
-    AdamCall call = make_call(c, StateLayout::contiguous);
+    AdamCall call = make_call(c, ListLayout::contiguous);
     for (const Tensor& g : call.grads) write(g, random_values(g.numel(), 3));
     under_test().adam(call);
     call.scaling = {scalar_of(0.5), scalar_of(1)};
@@ -195,7 +189,7 @@ TEST_P(OptimStates, DoNotDependOnThreads) {
   std::vector<std::vector<char>> results[2];
   for (int run = 0; run < 2; ++run) {
     set_num_threads(run == 0 ? 1 : 3);
-    AdamCall call = make_call(kStateCases[0], StateLayout::contiguous, {40001, 33, 0, 20000});
+    AdamCall call = make_call(kStateCases[0], ListLayout::contiguous, {40001, 33, 0, 20000});
     for (const Tensor& g : call.grads) write(g, random_values(g.numel(), 5));
     for (int t = 0; t < 2; ++t) under_test().adam(call);
     results[run] = snapshot(call);
@@ -207,7 +201,7 @@ TEST_P(OptimStates, DoNotDependOnThreads) {
 // A gradient of 0 shrinks the second moment by 1/1000, a quarter of the step between bf16 numbers at most. Rounded to
 // nearest, it would stay as it is.
 TEST_P(OptimStates, ChangesBelowHalfAUnitInTheLastPlaceAccumulate) {
-  AdamCall call = make_call(kStateCases[0], StateLayout::contiguous, {2000});
+  AdamCall call = make_call(kStateCases[0], ListLayout::contiguous, {2000});
   call.beta2 = 0.999;
   write(call.exp_avg_sqs[0], Values(6000, 1));
   write(call.grads[0], Values(6000, 0));
@@ -218,7 +212,7 @@ TEST_P(OptimStates, ChangesBelowHalfAUnitInTheLastPlaceAccumulate) {
 }
 
 TEST_P(OptimStates, InfAndNaNStayWhereTheyAre) {
-  AdamCall call = make_call(kStateCases[0], StateLayout::contiguous, {100});
+  AdamCall call = make_call(kStateCases[0], ListLayout::contiguous, {100});
   Values g(300, 0.5);
   g[3] = std::numeric_limits<double>::infinity();
   g[140] = NAN;
@@ -232,7 +226,7 @@ TEST_P(OptimStates, InfAndNaNStayWhereTheyAre) {
 }
 
 TEST_P(OptimStates, EmptyTensors) {
-  AdamCall call = make_call(kStateCases[0], StateLayout::contiguous, {0});
+  AdamCall call = make_call(kStateCases[0], ListLayout::contiguous, {0});
   under_test().adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 1);
 }

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "kernels/kernels_under_test.h"
-#include "kernels/raw_tensors.h"
+#include "kernels/parameter_lists.h"
+#include "support/compare.h"
 #include "support/simd_levels.h"
-#include "support/tolerance.h"
 #include "tandem/math/split_float.h"
 #include "tandem/tensor/threads.h"
 
@@ -67,25 +67,19 @@ struct AdamModel {
 
 // ---- a list of parameters with their gradients, shadows and states
 
-enum class StepLayout { contiguous, transposed, strided_grad };
-
-Tensor make(int64_t n, DType dtype, bool transposed) {
-  return transposed ? empty_strided({3, n}, {1, 3}, dtype) : empty({3, n}, dtype);
-}
-
 DType state_dtype(DType param) { return param == kDouble ? kDouble : kFloat; }
 
 void add_param(OptimizerTensors& call, int64_t n, DType param, DType grad, std::optional<DType> shadow,
-               StepLayout layout) {
-  const bool t = layout == StepLayout::transposed;
-  call.params.push_back(make(n, param, t));
-  call.grads.push_back(layout == StepLayout::strided_grad ? empty_strided({3, n}, {2, 7}, grad) : make(n, grad, t));
-  call.shadows.push_back(shadow ? make(n, *shadow, t) : Tensor());
+               ListLayout layout) {
+  const bool t = layout == ListLayout::transposed;
+  call.params.push_back(list_tensor(n, param, t));
+  call.grads.push_back(list_gradient(n, grad, layout));
+  call.shadows.push_back(shadow ? list_tensor(n, *shadow, t) : Tensor());
   write(call.params.back(), random_values(3 * n, static_cast<uint32_t>(n)));
 }
 
-Tensor add_state(int64_t n, DType param, StepLayout layout, double value) {
-  const Tensor t = make(n, state_dtype(param), layout == StepLayout::transposed);
+Tensor add_state(int64_t n, DType param, ListLayout layout, double value) {
+  const Tensor t = list_tensor(n, state_dtype(param), layout == ListLayout::transposed);
   write(t, Values(static_cast<size_t>(3 * n), value));
   return t;
 }
@@ -94,17 +88,10 @@ Tensor add_state(int64_t n, DType param, StepLayout layout, double value) {
 /// low-precision parameter is rounded at each step.
 Tolerance after_steps(DType dtype) { return tolerance(dtype, 180, 7, 2); }
 
-void expect_near_values(const Values& actual, const Values& expected, Tolerance t, const char* what) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], t.atol + t.rtol * std::abs(expected[i])) << what << ' ' << i;
-  }
-}
-
 /// Checks that the shadow is the parameter, rounded once.
 void expect_shadow(const Tensor& shadow, const Tensor& param) {
   if (param.dtype() == kDouble) {  // write() rounds twice, through f32
-    expect_near_values(read(shadow), read(param), tolerance(shadow.dtype(), 1, 1, 2), "shadow");
+    EXPECT_TRUE(near(shadow, param, tolerance(shadow.dtype(), 1, 1, 2))) << "shadow";
     return;
   }
   const Tensor rounded = empty_strided(shadow.sizes(), shadow.strides(), shadow.dtype());
@@ -139,7 +126,7 @@ void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
     step(call);
   }
   for (size_t k = 0; k < params.size(); ++k) {
-    expect_near_values(read(call.params[k]), params[k], after_steps(call.params[k].dtype()), "param");
+    EXPECT_TRUE(near(call.params[k], params[k], after_steps(call.params[k].dtype()))) << "parameter";
     if (call.shadows[k].defined()) expect_shadow(call.shadows[k], call.params[k]);
     if (!call.steps.empty()) {
       ASSERT_EQ(read(call.steps[k])[0], 6);
@@ -147,7 +134,7 @@ void run_steps(Call& call, std::vector<Model>& models, bool scaled, Step step) {
   }
 }
 
-SgdCall make_sgd(double momentum, const Types& types, StepLayout layout) {
+SgdCall make_sgd(double momentum, const Types& types, ListLayout layout) {
   SgdCall call;
   call.lr = 0.1;
   call.momentum = momentum;
@@ -160,7 +147,7 @@ SgdCall make_sgd(double momentum, const Types& types, StepLayout layout) {
   return call;
 }
 
-AdamCall make_adam(bool amsgrad, const Types& types, StepLayout layout) {
+AdamCall make_adam(bool amsgrad, const Types& types, ListLayout layout) {
   AdamCall call;
   call.lr = 0.01;
   call.beta1 = 0.9;
@@ -178,7 +165,7 @@ AdamCall make_adam(bool amsgrad, const Types& types, StepLayout layout) {
 
 TEST_P(OptimKernels, SgdMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
+    for (ListLayout layout : {ListLayout::contiguous, ListLayout::transposed, ListLayout::strided_grad}) {
       for (int variant = 0; variant < 6; ++variant) {
         SgdCall call = make_sgd(variant < 2 ? 0 : 0.9, types, layout);
         call.weight_decay = variant % 2 == 1 ? 0.05 : 0;
@@ -188,7 +175,7 @@ TEST_P(OptimKernels, SgdMatchesTheModel) {
         std::vector<SgdModel> models(call.params.size());
         run_steps(call, models, variant % 3 == 0, [](const SgdCall& c) { under_test().sgd(c); });
         for (size_t k = 0; k < call.momentum_buffers.size(); ++k) {
-          expect_near_values(read(call.momentum_buffers[k]), models[k].buffer, after_steps(types.param), "buffer");
+          EXPECT_TRUE(near(call.momentum_buffers[k], models[k].buffer, after_steps(types.param))) << "buffer";
         }
       }
     }
@@ -197,7 +184,7 @@ TEST_P(OptimKernels, SgdMatchesTheModel) {
 
 TEST_P(OptimKernels, AdamMatchesTheModel) {
   for (const Types& types : kTypes) {
-    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
+    for (ListLayout layout : {ListLayout::contiguous, ListLayout::transposed, ListLayout::strided_grad}) {
       for (int variant = 0; variant < 5; ++variant) {
         AdamCall call = make_adam(variant == 3, types, layout);
         call.weight_decay = variant == 0 ? 0 : 0.05;
@@ -225,8 +212,8 @@ std::vector<std::vector<char>> snapshot(const Call& call, std::initializer_list<
 TEST_P(OptimKernels, OverflowChangesNoByte) {
   for (double flag : {1.0, 0.5, static_cast<double>(NAN)}) {
     const Types types{kFloat, kHalf, kBFloat16};
-    SgdCall sgd = make_sgd(0.9, types, StepLayout::contiguous);
-    AdamCall adam = make_adam(true, types, StepLayout::contiguous);
+    SgdCall sgd = make_sgd(0.9, types, ListLayout::contiguous);
+    AdamCall adam = make_adam(true, types, ListLayout::contiguous);
     for (const Tensor& g : sgd.grads) write(g, Values(static_cast<size_t>(g.numel()), kInfinite));
     sgd.scaling = adam.scaling = {scalar_of(0.5), scalar_of(flag)};
     const auto sgd_before = snapshot(sgd, {&sgd.momentum_buffers});
@@ -260,14 +247,14 @@ void fused_equals_plain(Call& fused, Call& plain, Step step) {
 TEST_P(OptimKernels, FusedUnscaleEqualsSeparateUnscaleBitForBit) {
   for (int variant = 0; variant < 6; ++variant) {
     const Types types{kFloat, kFloat, variant < 3 ? std::optional(kBFloat16) : std::nullopt};
-    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, StepLayout::contiguous);
-    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, StepLayout::contiguous);
+    SgdCall fused = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, ListLayout::contiguous);
+    SgdCall plain = make_sgd(variant % 3 == 0 ? 0 : 0.9, types, ListLayout::contiguous);
     fused.weight_decay = plain.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     fused.nesterov = plain.nesterov = variant % 3 == 2;
     fused_equals_plain(fused, plain, [](const SgdCall& c) { under_test().sgd(c); });
 
-    AdamCall adam = make_adam(false, types, StepLayout::contiguous),
-             plain_adam = make_adam(false, types, StepLayout::contiguous);
+    AdamCall adam = make_adam(false, types, ListLayout::contiguous),
+             plain_adam = make_adam(false, types, ListLayout::contiguous);
     adam.weight_decay = plain_adam.weight_decay = variant % 3 == 2 ? 0 : 0.05;
     adam.decoupled = plain_adam.decoupled = variant % 3 == 1;
     fused_equals_plain(adam, plain_adam, [](const AdamCall& c) { under_test().adam(c); });
@@ -299,8 +286,8 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.momentum = 0.9;
     call.dampening = 0.5;  // not applied to the first step's gradient
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, StepLayout::contiguous);
-      call.momentum_buffers.push_back(add_state(1, kFloat, StepLayout::contiguous, 0));
+      add_param(call, 1, kFloat, kFloat, {}, ListLayout::contiguous);
+      call.momentum_buffers.push_back(add_state(1, kFloat, ListLayout::contiguous, 0));
     }
     return call;
   };
@@ -311,9 +298,9 @@ TEST_P(OptimKernels, TensorsMayShareAStepCount) {
     call.beta2 = 0.99;
     call.eps = 1e-8;
     for (int k = 0; k < 600; ++k) {
-      add_param(call, 1, kFloat, kFloat, {}, StepLayout::contiguous);
+      add_param(call, 1, kFloat, kFloat, {}, ListLayout::contiguous);
       for (auto* list : {&call.exp_avgs, &call.exp_avg_sqs})
-        list->push_back(add_state(1, kFloat, StepLayout::contiguous, 0));
+        list->push_back(add_state(1, kFloat, ListLayout::contiguous, 0));
     }
     return call;
   };
@@ -335,10 +322,10 @@ TEST_P(OptimKernels, ResultsDoNotDependOnThreads) {
     call.beta2 = 0.999;
     call.eps = 1e-8;
     for (int64_t n : {700001, 33, 0, 99999}) {
-      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, StepLayout::contiguous);
+      add_param(call, n, kFloat, kFloat, n == 99999 ? kHalf : kBFloat16, ListLayout::contiguous);
       write(call.grads.back(), random_values(3 * n, 5));
-      call.exp_avgs.push_back(add_state(n, kFloat, StepLayout::contiguous, 0));
-      call.exp_avg_sqs.push_back(add_state(n, kFloat, StepLayout::contiguous, 0));
+      call.exp_avgs.push_back(add_state(n, kFloat, ListLayout::contiguous, 0));
+      call.exp_avg_sqs.push_back(add_state(n, kFloat, ListLayout::contiguous, 0));
       call.steps.push_back(scalar_of(0));
     }
     under_test().adam(call);
@@ -397,7 +384,7 @@ void expect_split_equals_f32(Call f32, Call split, const Step& step) {
 
 TEST_P(OptimKernels, BFloat16WithRemainderEqualsF32) {
   for (DType grad : {kFloat, kBFloat16}) {
-    for (StepLayout layout : {StepLayout::contiguous, StepLayout::transposed, StepLayout::strided_grad}) {
+    for (ListLayout layout : {ListLayout::contiguous, ListLayout::transposed, ListLayout::strided_grad}) {
       const Types types{kFloat, grad, {}};
       const auto sgd = [](const SgdCall& c) { under_test().sgd(c); };
       const auto adam = [](const AdamCall& c) { under_test().adam(c); };
@@ -412,7 +399,7 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
   for (DType shadow : {kHalf, kBFloat16}) {
     SgdCall call;
     call.lr = 1;
-    add_param(call, 40, kFloat, kFloat, shadow, StepLayout::contiguous);
+    add_param(call, 40, kFloat, kFloat, shadow, ListLayout::contiguous);
     Values g(120, 0);
     g[0] = NAN;
     g[50] = kInfinite;
@@ -430,7 +417,7 @@ TEST_P(OptimKernels, LowPrecisionCopiesKeepNaNAndInf) {
 TEST_P(OptimKernels, InfiniteParameterMakesNoNaNWithoutDecay) {
   SgdCall call;
   call.lr = 0.1;
-  add_param(call, 20, kFloat, kFloat, {}, StepLayout::contiguous);
+  add_param(call, 20, kFloat, kFloat, {}, ListLayout::contiguous);
   write(call.params[0], Values(60, kInfinite));
   write(call.grads[0], Values(60, 1));
   under_test().sgd(call);
@@ -442,9 +429,9 @@ TEST_P(OptimKernels, EmptyListsAndTensors) {
   under_test().adam(AdamCall());
   AdamCall call;
   call.beta1 = call.beta2 = 0.9;
-  add_param(call, 0, kFloat, kFloat, kBFloat16, StepLayout::contiguous);
-  call.exp_avgs.push_back(add_state(0, kFloat, StepLayout::contiguous, 0));
-  call.exp_avg_sqs.push_back(add_state(0, kFloat, StepLayout::contiguous, 0));
+  add_param(call, 0, kFloat, kFloat, kBFloat16, ListLayout::contiguous);
+  call.exp_avgs.push_back(add_state(0, kFloat, ListLayout::contiguous, 0));
+  call.exp_avg_sqs.push_back(add_state(0, kFloat, ListLayout::contiguous, 0));
   call.steps.push_back(scalar_of(4));
   under_test().adam(call);
   EXPECT_EQ(read(call.steps[0])[0], 5);
