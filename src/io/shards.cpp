@@ -30,6 +30,10 @@ nlohmann::ordered_json index_of(const Source& source) {
 }  // namespace
 
 std::string shard_index_in(const std::string& folder) {
+  TANDEM_CHECK(!std::filesystem::exists(std::filesystem::path(folder) / ".metadata"), IoError,
+               "{}: is a checkpoint of torch.distributed.checkpoint; convert it in Python: "
+               "torch.distributed.checkpoint.format_utils.dcp_to_torch_save(folder, path)",
+               folder);
   std::vector<std::string> found, of_safetensors;
   std::error_code error;
   const std::filesystem::directory_iterator entries(folder, error);

@@ -49,7 +49,8 @@ std::string ZipReader::bytes_at(uint64_t offset, uint64_t count, const char* wha
   return bytes;
 }
 
-/// Finds the record at the end of the archive, and the zip64 record that it refers to.
+/// Finds the record at the end of the archive, and the zip64 record that it refers to. A comment and padding may
+/// follow.
 ZipReader::Directory ZipReader::find_directory() const {
   constexpr uint64_t kMostComment = 0xffff;
   const uint64_t tail_size = std::min(source_.size, kEndSize + kMostComment);
@@ -57,7 +58,7 @@ ZipReader::Directory ZipReader::find_directory() const {
   std::optional<uint64_t> found;
   for (uint64_t at = tail_size < kEndSize ? 0 : tail_size - kEndSize + 1; at > 0 && !found; --at) {
     const uint64_t rest = tail_size - (at - 1) - kEndSize;
-    if (number_at<uint32_t>(tail, at - 1) == kEndMark && number_at<uint16_t>(tail, at - 1 + 20) == rest) found = at - 1;
+    if (number_at<uint32_t>(tail, at - 1) == kEndMark && number_at<uint16_t>(tail, at - 1 + 20) <= rest) found = at - 1;
   }
   TANDEM_CHECK(found, IoError,
                "{}cut off, or not a zip archive: its {} bytes do not end in a zip directory; fetch the "
@@ -77,6 +78,12 @@ ZipReader::Directory ZipReader::find_directory() const {
     const std::string end64 = bytes_at(directory_end, kEnd64Size, "the zip64 directory record");
     TANDEM_CHECK(number_at<uint32_t>(end64, 0) == kEnd64Mark, IoError,
                  "{}malformed: there is no zip64 directory record at byte {}", where(), directory_end);
+    // In a file of several archives, the last locator may refer to the record of the first.
+    TANDEM_CHECK(
+        number_at<uint64_t>(end64, 4) == end_at - kLocatorSize - directory_end - 12, IoError,
+        "{}malformed: its zip64 records are apart, as in several archives in one file; convert a checkpoint of "
+        "torch.distributed.checkpoint with its dcp_to_torch_save",
+        where());
     const Directory wide{number_at<uint64_t>(end64, 48), number_at<uint64_t>(end64, 40),
                          number_at<uint64_t>(end64, 32)};
     TANDEM_CHECK((directory.begin == kSee64 || directory.begin == wide.begin) &&

@@ -156,6 +156,8 @@ TEST(ShardsErrors, AreNamed) {
   refused("{\"a\": \"model.safetensors.index.json\"}", "is an index itself");
   write_text(folder.path("other.safetensors.index.json"), "{}");
   EXPECT_THROWS(io::load_state(folder.path()), IoError, "a folder with 2 files", "model.safetensors.index.json");
+  write_text(folder.path(".metadata"), "");
+  EXPECT_THROWS(io::load_state(folder.path()), IoError, "dcp_to_torch_save(folder, path)");
 }
 
 }  // namespace
