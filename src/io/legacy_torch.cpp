@@ -1,6 +1,7 @@
 #include "src/io/legacy_torch.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "src/io/pickle_limits.h"
 #include "src/io/pickle_reader.h"
@@ -19,6 +20,11 @@ class LegacyFile {
     context_.where = source.where;
     context_.storage = [this](const std::string& key, DType dtype, int64_t numel) {
       return storage(key, dtype, numel);
+    };
+    context_.left_out_storage = [this](const std::string& key, int64_t numel, int64_t element_size) {
+      check(numel >= 0 && static_cast<uint64_t>(numel) <= source_.size / static_cast<uint64_t>(element_size), key,
+            "is larger than the file");
+      left_out_[key] = numel * element_size;
     };
   }
 
@@ -64,6 +70,12 @@ class LegacyFile {
     size_t found = 0;
     for (const IValue& item : keys) {
       const std::string key = item.isString() ? item.toStringRef() : "";
+      if (const auto skipped = left_out_.find(key); skipped != left_out_.end()) {
+        const uint64_t bytes = sizeof(int64_t) + static_cast<uint64_t>(skipped->second);
+        check(source_.size - at >= bytes, key, "is cut off");
+        at += bytes;
+        continue;
+      }
       const Storage* storage = storages_.find(key);
       TANDEM_CHECK(
           storage, IoError,
@@ -98,7 +110,8 @@ class LegacyFile {
   Device device_;
   PickleContext context_;
   OrderedDict<std::string, Storage> storages_;
-  uint64_t bytes_ = 0;  // of the storages
+  std::unordered_map<std::string, int64_t> left_out_;  // bytes of storages whose dtypes tandem lacks
+  uint64_t bytes_ = 0;                                 // of the storages
 };
 
 }  // namespace

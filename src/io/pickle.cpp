@@ -53,6 +53,7 @@ class Archive {
     const PickleContext context{
         zip_.where(),
         [this](const std::string& key, DType dtype, int64_t numel) { return storage(key, dtype, numel); },
+        nullptr,
         [this](const std::string& class_name) { return state_names(class_name); },
         {}};
     std::string_view rest = text;
@@ -60,10 +61,23 @@ class Archive {
     TANDEM_CHECK(rest.empty(), IoError, "{}the pickle is malformed: bytes follow its end; fetch the file again",
                  zip_.where());
     warn_of_left_out(zip_.where(), context.left_out);
+    check_not_frozen(value);
     return value;
   }
 
  private:
+  /// torch.jit.freeze and optimize_for_inference make constants of parameters and buffers, without their names.
+  void check_not_frozen(const IValue& value) const {
+    const std::string constants = root_ + "constants/";
+    const auto count = std::count_if(zip_.entries().begin(), zip_.entries().end(),
+                                     [&](const ZipEntry& e) { return e.name.starts_with(constants); });
+    TANDEM_CHECK(count == 0 || !value.isObject() || !to_state_dict(value).is_empty(), IoError,
+                 "{}a TorchScript module without parameters, but with {} constants, which have no names, as "
+                 "torch.jit.freeze and optimize_for_inference make; save the module as it was before: "
+                 "torch.save(module.state_dict(), path)",
+                 zip_.where(), count);
+  }
+
   std::string text_of(const std::string& name) const {
     constexpr uint64_t most = 64;
     const ZipEntry* entry = zip_.find(root_ + name);

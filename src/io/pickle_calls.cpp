@@ -92,9 +92,9 @@ IValue rebuild_tensor(const Arguments& a, int version, const PickleFault& fault)
   return t;
 }
 
-/// _rebuild_parameter(data, requires_grad, backward_hooks)
-IValue rebuild_parameter(const Arguments& a, const PickleFault& fault) {
-  fault.check(a.size() == 3, "a parameter has a wrong number of fields");
+/// _rebuild_parameter(data, requires_grad, backward_hooks), and perhaps the attributes that a program has added.
+IValue rebuild_parameter(const Arguments& a, size_t fields, const PickleFault& fault) {
+  fault.check(a.size() == fields, "a parameter has a wrong number of fields");
   const IValue data = value_of(a[0], fault);
   fault.check(data.isTensor(), "a parameter has no tensor");
   set_gradient_flag(data.toTensor(), a[1], fault);
@@ -188,6 +188,13 @@ FinishedItem finished_item(const PickleItem& item, const PickleFault& fault) {
   fault.fail("it has a storage in the place of a value");
 }
 
+std::string no_value(const PickleItem& item) {
+  if (const auto* left_out = std::get_if<LeftOutItem>(&item)) return left_out->what;
+  if (const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&item)) return shown((*global)->name);
+  if (std::holds_alternative<StorageItem>(item)) return "a storage";
+  return std::holds_alternative<std::shared_ptr<const ArgumentsItem>>(item) ? "a tuple of a class or storage" : "";
+}
+
 PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& fault) {
   for (const PickleItem& item : items) {
     if (std::holds_alternative<LeftOutItem>(item)) return item;
@@ -203,7 +210,9 @@ PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& f
     const bool is_value =
         plain || std::holds_alternative<FinishedItem>(item) || std::holds_alternative<std::shared_ptr<OpenItem>>(item);
     if (!is_value) {
-      fault.check(!std::holds_alternative<std::shared_ptr<const ArgumentsItem>>(item), "it nests arguments of calls");
+      const auto* inner = std::get_if<std::shared_ptr<const ArgumentsItem>>(&item);
+      fault.check(!inner || !(*inner)->nests, "it nests arguments of calls too deep");
+      arguments->nests |= inner != nullptr;
       arguments->items.push_back(item);
       continue;
     }
@@ -219,6 +228,11 @@ PickleItem tuple_item(const std::vector<PickleItem>& items, const PickleFault& f
 bool is_key(const IValue& v) { return v.isString() || v.isScalar() || v.isNone(); }
 
 namespace {
+
+bool is_global(const PickleItem& item, GlobalKind kind) {
+  const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&item);
+  return global && (*global)->kind == kind;
+}
 
 PickleItem result_of(const PickleItem& function, const PickleItem& arguments, const PickleFault& fault) {
   const auto* global = std::get_if<std::shared_ptr<const PickleGlobal>>(&function);
@@ -252,7 +266,14 @@ PickleItem result_of(const PickleItem& function, const PickleItem& arguments, co
     case GlobalKind::rebuild_tensor_v3:
       return value(rebuild_tensor(a, 3, fault));
     case GlobalKind::rebuild_parameter:
-      return value(rebuild_parameter(a, fault));
+      return value(rebuild_parameter(a, 3, fault));
+    case GlobalKind::rebuild_parameter_with_state:
+      return value(rebuild_parameter(a, 4, fault));
+    case GlobalKind::rebuild_from_type: {  // (function, type, its arguments, attributes that a program has added)
+      fault.check(a.size() == 4 && is_global(a[1], GlobalKind::tensor_type), "a tensor has a wrong type");
+      fault.check(!is_global(a[0], GlobalKind::rebuild_from_type), "it nests calls too deep");
+      return result_of(a[0], a[2], fault);
+    }
     case GlobalKind::type_tag:
       return argument(a, 2, nullptr, fault);
     default:

@@ -1,5 +1,7 @@
 #include "src/io/pickle_globals.h"
 
+#include <utility>
+
 namespace tandem::io {
 namespace {
 
@@ -22,11 +24,22 @@ constexpr NamedGlobal kGlobals[] = {
     {"torch._utils._rebuild_tensor_v2", GlobalKind::rebuild_tensor_v2},
     {"torch._utils._rebuild_tensor_v3", GlobalKind::rebuild_tensor_v3},
     {"torch._utils._rebuild_parameter", GlobalKind::rebuild_parameter},
+    {"torch._utils._rebuild_parameter_with_state", GlobalKind::rebuild_parameter_with_state},
+    {"torch._tensor._rebuild_from_type_v2", GlobalKind::rebuild_from_type},
+    {"torch.Tensor", GlobalKind::tensor_type},
+    {"torch.nn.parameter.Parameter", GlobalKind::tensor_type},
     {"torch.jit._pickle.build_intlist", GlobalKind::typed_list},
     {"torch.jit._pickle.build_doublelist", GlobalKind::typed_list},
     {"torch.jit._pickle.build_boollist", GlobalKind::typed_list},
     {"torch.jit._pickle.build_tensorlist", GlobalKind::typed_list},
     {"torch.jit._pickle.restore_type_tag", GlobalKind::type_tag},
+};
+
+/// Storages of dtypes that tandem lacks, and the sizes of their elements.
+constexpr std::pair<std::string_view, int64_t> kOtherStorages[] = {
+    {"torch.ComplexFloatStorage", 8}, {"torch.ComplexDoubleStorage", 16}, {"torch.QInt8Storage", 1},
+    {"torch.QUInt8Storage", 1},       {"torch.QInt32Storage", 4},         {"torch.QUInt4x2Storage", 1},
+    {"torch.QUInt2x4Storage", 1},
 };
 
 }  // namespace
@@ -64,6 +77,11 @@ PickleGlobal find_global(std::string_view module, std::string_view name) {
   found.name = std::string(module) + "." + std::string(name);
   for (const NamedGlobal& g : kGlobals) {
     if (g.name == found.name) found.kind = g.kind;
+  }
+  for (const auto& [storage, size] : kOtherStorages) {
+    if (storage != found.name) continue;
+    found.kind = GlobalKind::other_storage;
+    found.element_size = size;
   }
   if (found.name == "torch.storage.UntypedStorage") {
     found.kind = GlobalKind::storage;

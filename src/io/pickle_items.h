@@ -81,14 +81,17 @@ struct PickleFault {
 using PickleItem = std::variant<FinishedItem, std::shared_ptr<OpenItem>, std::shared_ptr<const PickleGlobal>,
                                 StorageItem, std::shared_ptr<const ArgumentsItem>, LeftOutItem>;
 
-/// A tuple that contains names or storages, and so is no value: the arguments of a call. It contains no other such
-/// tuple.
+/// A tuple that contains names or storages, and so is no value: the arguments of a call. Those of a call that makes
+/// another one contain such a tuple, which contains none.
 struct ArgumentsItem {
   std::vector<PickleItem> items;
+  bool nests = false;
 };
 
 /// The value of an item; finishes an open container. Throws IoError for a name, a storage or what is left out.
 FinishedItem finished_item(const PickleItem& item, const PickleFault& fault);
+/// What a container leaves out in place of the item; empty for values.
+std::string no_value(const PickleItem& item);
 /// Whether a dictionary may have this key: a text, a number or None.
 bool is_key(const IValue& v);
 /// A tuple of items: a value if all of them are.

@@ -297,8 +297,9 @@ class PickleReader {
   static const LeftOutItem* left_out(const PickleItem& item) { return std::get_if<LeftOutItem>(&item); }
   /// The value of an item in a list: None in place of what is left out.
   FinishedItem list_value(const PickleItem& item) const {
-    if (!left_out(item)) return finished(item);
-    note(fmt::format("an item of a list ({})", left_out(item)->what));
+    const std::string what = no_value(item);
+    if (what.empty()) return finished(item);
+    note(fmt::format("an item of a list ({})", what));
     return {};
   }
   void note(std::string what) const {
@@ -320,16 +321,15 @@ class PickleReader {
     check(items.size() % 2 == 0, "a key has no value");
     std::vector<std::pair<FinishedItem, FinishedItem>> entries;
     for (size_t i = 0; i < items.size(); i += 2) {
-      if (const LeftOutItem* key = left_out(items[i])) {
-        note(fmt::format("an entry with the key {}", key->what));
+      if (const std::string what = no_value(items[i]); !what.empty()) {
+        note(fmt::format("an entry with the key {}", what));
         continue;
       }
       const FinishedItem key = finished(items[i]);
       if (!is_key(key.value)) {
         note(fmt::format("an entry with a {} as its key", key.value.tagKind()));
-      } else if (const LeftOutItem* value = left_out(items[i + 1])) {
-        note(fmt::format("{} ({})", key.value.isString() ? shown(key.value.toStringRef()) : "a numbered entry",
-                         value->what));
+      } else if (const std::string what = no_value(items[i + 1]); !what.empty()) {
+        note(fmt::format("{} ({})", key.value.isString() ? shown(key.value.toStringRef()) : "a numbered entry", what));
       } else {
         entries.emplace_back(key, finished(items[i + 1]));
       }
@@ -426,18 +426,27 @@ class PickleReader {
   /// adds the part of the storage that is meant; None stands for all.
   PickleItem storage(const PickleItem& id) {
     if (left_out(id)) return id;
+    check(static_cast<bool>(context_.storage), "it has a tensor, and no storages");
     const auto* arguments = std::get_if<std::shared_ptr<const ArgumentsItem>>(&id);
     const size_t fields = arguments ? (*arguments)->items.size() : 0;
     check(fields == 5 || fields == 6, "a persistent id is not that of a storage");
     const std::vector<PickleItem>& items = (*arguments)->items;
     const auto* type = std::get_if<std::shared_ptr<const PickleGlobal>>(&items[1]);
-    check(type && (*type)->kind == GlobalKind::storage, "a storage has no type");
+    const GlobalKind type_kind = type ? (*type)->kind : GlobalKind::not_allowed;
+    check(type_kind == GlobalKind::storage || type_kind == GlobalKind::other_storage, "a storage has no type");
     const auto plain = [&](size_t i) { return finished(items[i]).value; };
     const IValue kind = plain(0), key = plain(2), location = plain(3), numel = plain(4);
     check(kind.isString() && kind.toStringRef() == "storage" && key.isString() && location.isString() && numel.isInt(),
           "a persistent id is not that of a storage");
+    if (type_kind == GlobalKind::other_storage) {
+      if (context_.left_out_storage) {
+        context_.left_out_storage(key.toStringRef(), numel.toInt(), (*type)->element_size);
+      }
+      return LeftOutItem{shown((*type)->name)};
+    }
+    Tensor elements = context_.storage(key.toStringRef(), (*type)->dtype, numel.toInt());
     if (fields == 6 && !plain(5).isNone()) return LeftOutItem{"a part of a storage"};
-    return StorageItem{context_.storage(key.toStringRef(), (*type)->dtype, numel.toInt())};
+    return StorageItem{elements};
   }
 
   void new_object() {

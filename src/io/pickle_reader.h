@@ -12,8 +12,10 @@ namespace tandem::io {
 struct PickleContext {
   std::string where;  ///< in messages: the path and ": ", or nothing
   /// Returns the storage with this key as a tensor of rank 1 with `numel` elements; throws if the file does not have it
-  /// or it has another size.
+  /// or it has another size. Empty for pickles without tensors.
   std::function<Tensor(const std::string& key, DType dtype, int64_t numel)> storage;
+  /// Called for a storage whose dtype tandem lacks; `element_size` is in bytes. May be empty.
+  std::function<void(const std::string& key, int64_t numel, int64_t element_size)> left_out_storage;
   /// Returns the names of the parameters and buffers of a TorchScript class; nothing if they are not known. May be
   /// empty.
   std::function<std::optional<std::vector<std::string>>(const std::string& class_name)> state_names;

@@ -206,7 +206,8 @@ void insert_option(GenericDict& dict, const std::string& key, const Tensor& valu
   if (!key.ends_with(kPickled) || value.dtype() != kByte) return dict.insert(key, option_value(value));
   const Tensor bytes = value.to(Device(kCPU)).contiguous();
   std::string_view text(static_cast<const char*>(bytes.raw_bytes()), bytes.nbytes());
-  dict.insert(key.substr(0, key.size() - kPickled.size()), read_pickle(text, {key + ": ", nullptr, nullptr, {}}));
+  dict.insert(key.substr(0, key.size() - kPickled.size()),
+              read_pickle(text, {key + ": ", nullptr, nullptr, nullptr, {}}));
 }
 
 IValue group_value(const StateDict& options) {

@@ -83,6 +83,15 @@ VALUES = {
 }
 
 
+def with_attributes():
+    """Tensors to which a program has added attributes."""
+    state = {"tensor": torch.arange(6.0).reshape(2, 3).t(), "parameter": torch.nn.Parameter(torch.ones(2)),
+             "plain": torch.zeros(1)}
+    state["tensor"].tag, state["parameter"].sharded = "a tag", True
+    torch.save(state, path("attributes.pt"))
+    expect("attributes", state)
+
+
 def optimizers():
     kinds = {"sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
              "adam": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
@@ -151,9 +160,19 @@ def left_out():
     kept = {"kept": torch.arange(3.0), "float8": torch.tensor([0.5, -2.0]).to(torch.float8_e4m3fn)}
     torch.save({**kept, "uint16": torch.zeros(2, dtype=torch.uint16), "complex": torch.zeros(2, dtype=torch.complex64),
                 "sparse": torch.eye(2).to_sparse(), "class": Custom(), "numpy": np.float64(1), "large": 2**70,
+                "type": torch.Tensor, "storage": torch.ones(2).storage(), "types": (1, collections.OrderedDict),
                 (1, 2): torch.ones(1), "list": [torch.ones(2), 2**70], "pair": (1, 2**70)}, path("left_out.pt"))
     expect("left_out", {**{k: v.view(torch.uint8) if k == "float8" else v for k, v in kept.items()},
                         "list.0": torch.ones(2)})
+
+
+def legacy_left_out():
+    kept = {"first": torch.arange(3.0), "last": torch.ones(2)}
+    quantized = torch.quantize_per_tensor(torch.arange(5.0), 0.5, 1, torch.quint8)
+    torch.save({"first": kept["first"], "complex": torch.zeros(3, dtype=torch.complex64), "quantized": quantized,
+                "complex double": torch.zeros(2, dtype=torch.complex128), "last": kept["last"]},
+               path("legacy_left_out.pt"), _use_new_zipfile_serialization=False)
+    expect("legacy_left_out", kept)
 
 
 def libtorch(program):
@@ -221,6 +240,7 @@ def main():
     torch.save(torch.nn.ReLU(), path("refused_module.pt"))
     torch.save(torch.zeros(2, dtype=torch.complex64), path("refused_complex.pt"))
     torch.save(torch.eye(2).to_sparse(), path("refused_sparse.pt"))
+    torch.jit.freeze(torch.jit.script(torch.nn.Linear(3, 2).eval())).save(path("refused_frozen.pt"))
     loop = []
     loop.append(loop)
     torch.save(loop, path("refused_loop.pt"))
@@ -232,6 +252,7 @@ def main():
     torch.save(untyped(), path("untyped.pt"))
     torch.save(untyped(), path("legacy_untyped.pt"), _use_new_zipfile_serialization=False)
     torch.save(VALUES, path("legacy_values.pt"), _use_new_zipfile_serialization=False, pickle_protocol=4)
+    legacy_left_out()
     resumed_runs()
 
     numpy_files()

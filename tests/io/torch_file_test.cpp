@@ -51,6 +51,13 @@ TEST(TorchFile, EveryDtypeAndGeometryLoads) {
   EXPECT_FALSE(state["base"].requires_grad());
 }
 
+TEST(TorchFile, AttributesOfTensorsAreIgnored) {
+  const StateDict state = io::load_pt(torch_file("attributes.pt"));
+  EXPECT_EQ(difference(state, expected_tensors("attributes")), "");
+  EXPECT_EQ(state["tensor"].strides(), IntArrayRef({1, 3}));
+  EXPECT_TRUE(state["parameter"].requires_grad());
+}
+
 TEST(TorchFile, LegacyFilesLoad) {
   const StateDict state = io::load_pt(torch_file("legacy.pt"));
   EXPECT_EQ(difference(state, expected_tensors("tensors")), "");
@@ -121,8 +128,17 @@ TEST(TorchFile, WhatTandemLacksIsNamedAndTheRestLoads) {
   for (const char* part :
        {"load_pt: ", "left_out.pt: left out", "'complex' ('torch.ComplexFloatStorage')",
         "'sparse' ('torch._utils._rebuild_sparse_tensor')", "'class' ('__main__.Custom')", "'numpy' ('numpy.",
-        "'large' (an integer of more than 64 bits)", "an entry with a Tuple as its key",
+        "'large' (an integer of more than 64 bits)", "an entry with a Tuple as its key", "'type' ('torch.Tensor')",
+        "'storage' (a storage)", "'types' (a tuple of a class or storage)",
         "an item of a list (an integer of more than 64 bits)", "'pair' (an integer of more than 64 bits)"}) {
+    EXPECT_NE(warnings.text().find(part), std::string::npos) << part << " in " << warnings.text();
+  }
+}
+
+TEST(TorchFile, LegacyStoragesOfOtherDtypesAreSkipped) {
+  const Warnings warnings;
+  EXPECT_EQ(difference(io::load_pt(torch_file("legacy_left_out.pt")), expected_tensors("legacy_left_out")), "");
+  for (const char* part : {"'complex' ('torch.ComplexFloatStorage')", "'quantized' ('torch.", "'complex double' ("}) {
     EXPECT_NE(warnings.text().find(part), std::string::npos) << part << " in " << warnings.text();
   }
 }
@@ -384,6 +400,8 @@ TEST(TorchFileErrors, RefusedFilesAreNamed) {
                 "torch.save(model.state_dict(), path)");
   EXPECT_THROWS(load("complex"), IoError, "'torch.ComplexFloatStorage'");
   EXPECT_THROWS(load("sparse"), IoError, "'torch._utils._rebuild_sparse_tensor'");
+  EXPECT_THROWS(load("frozen"), IoError, "2 constants, which have no names", "torch.jit.freeze",
+                "torch.save(module.state_dict(), path)");
   EXPECT_THROWS(load("loop"), IoError, "contains a value that contains itself");
   EXPECT_THROWS(load("integer"), IoError, "it contains an integer of more than 64 bits");
   EXPECT_THROWS(io::load_pt(torch_file("module.safetensors")), IoError, "not a file of PyTorch, but a safetensors file",
