@@ -1,7 +1,5 @@
 #include "src/io/libtorch_optimizer.h"
 
-#include <unordered_map>
-
 #include "src/io/source.h"
 #include "tandem/base/check.h"
 
@@ -28,7 +26,6 @@ std::optional<GenericDict> optimizer_dict(const ivalue::Object& object) {
   const ivalue::Object* groups = object_at(object, "param_groups");
   if (!states || !groups || !groups->hasattr("param_groups/size")) return std::nullopt;
 
-  std::unordered_map<std::string, int64_t> numbers;
   std::vector<IValue> group_list;
   for (size_t g = 0;; ++g) {
     const ivalue::Object* group = object_at(*groups, fmt::format("param_groups/{}", g));
@@ -36,15 +33,12 @@ std::optional<GenericDict> optimizer_dict(const ivalue::Object& object) {
     GenericDict dict;
     if (const ivalue::Object* options = object_at(*group, "options")) {
       for (const auto& option : options->attributes()) dict.insert(option.key(), option.value());
-      // libtorch's SGD, Adam and AdamW lack this option.
-      if (dict.contains("nesterov") || dict.contains("amsgrad")) dict.insert("maximize", false);
     }
-    std::vector<int64_t> params;
+    std::vector<std::string> params;
     for (size_t p = 0;; ++p) {
       const IValue* address = group->attributes().find(fmt::format("params/{}", p));
       if (!address || !address->isString()) break;
-      const auto number = static_cast<int64_t>(numbers.size());
-      params.push_back(numbers.emplace(address->toStringRef(), number).first->second);
+      params.push_back(address->toStringRef());
     }
     dict.insert("params", params);
     group_list.emplace_back(std::move(dict));
@@ -52,13 +46,11 @@ std::optional<GenericDict> optimizer_dict(const ivalue::Object& object) {
 
   GenericDict state;
   for (const auto& item : states->attributes()) {
-    const auto number = numbers.find(item.key());
-    TANDEM_CHECK(number != numbers.end() && item.value().isObject(), IoError,
-                 "malformed: the optimizer has a state of {}, which is in none of its groups; save it again",
+    TANDEM_CHECK(item.value().isObject(), IoError, "malformed: the optimizer's state of {} is no object; save it again",
                  shown(item.key()));
     GenericDict own;
     for (const auto& field : item.value().toObjectRef().attributes()) own.insert(field.key(), field.value());
-    state.insert(number->second, std::move(own));
+    state.insert(item.key(), std::move(own));
   }
   return GenericDict{{"state", std::move(state)}, {"param_groups", std::move(group_list)}};
 }

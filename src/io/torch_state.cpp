@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <unordered_map>
 
 #include "src/io/libtorch_optimizer.h"
 #include "src/io/pickle_limits.h"
@@ -16,6 +17,10 @@ namespace {
 
 constexpr const char* kState = "state";
 constexpr const char* kGroups = "param_groups";
+constexpr const char* kParams = "params";
+
+/// LBFGS has this option as a bool: whether it is kStrongWolfe or None.
+constexpr const char *kLineSearch = "line_search_fn", *kStrongWolfe = "strong_wolfe";
 
 constexpr const char* kSchedulers = "_schedulers";
 constexpr const char* kMilestones = "milestones";
@@ -34,6 +39,19 @@ std::string key_text(const IValue& key) {
 
 Tensor number_tensor(Scalar number, DType dtype) { return scalar_tensor(number, TensorOptions(dtype).device(kCPU)); }
 
+/// A number, which may be a tensor, as a floating tensor; other values as they are.
+IValue floating(const IValue& value) {
+  if (value.isScalar()) return number_tensor(value.toScalar(), kFloat);
+  const bool is_integer = value.isTensor() && is_integral(value.toTensor().dtype(), /*include_bool=*/true);
+  return is_integer ? value.toTensor().to(kFloat) : value;
+}
+
+/// The items of a list or tuple; none for other values.
+const std::vector<IValue>& items_of(const IValue& value) {
+  static const std::vector<IValue> none;
+  return value.isList() ? value.toListRef() : value.isTuple() ? value.toTupleRef().elements() : none;
+}
+
 /// Collects the tensors and numbers of a value. The place of a value within the whole is its name and a dot, or nothing
 /// for the whole.
 class StateCollector {
@@ -49,11 +67,11 @@ class StateCollector {
       add_dict(place, value.toGenericDict());
     } else if (value.isIntList() && !value.toListRef().empty()) {
       insert(place, tensor(value.toIntVector(), TensorOptions(kLong).device(kCPU)));
-    } else if (value.isList() || value.isTuple()) {
-      const std::vector<IValue>& items = value.isList() ? value.toListRef() : value.toTupleRef().elements();
-      for (size_t i = 0; i < items.size(); ++i) add(join(place, std::to_string(i)), items[i]);
     } else if (value.isObject()) {
       add_object(place, value.toObjectRef());
+    } else {
+      const std::vector<IValue>& items = items_of(value);
+      for (size_t i = 0; i < items.size(); ++i) add(join(place, std::to_string(i)), items[i]);
     }
   }
 
@@ -86,33 +104,65 @@ class StateCollector {
     if (is_schedule(dict)) return add_schedule(place, dict);
     const bool is_optimizer =
         dict.contains(kState) && dict.contains(kGroups) && dict.at(kGroups).isList() && dict.at(kState).isGenericDict();
+    const std::vector<IValue> groups = is_optimizer ? dict.at(kGroups).toListRef() : std::vector<IValue>{};
+    const ParamNumbers numbers = numbers_in(groups);
     for (const auto& entry : dict) {
       const std::string key = key_text(entry.key()), path = join(place, key);
       if (is_optimizer && key == kGroups) {
-        const std::vector<IValue>& groups = entry.value().toListRef();
-        for (size_t g = 0; g < groups.size(); ++g) add_group(join(path, std::to_string(g)), groups[g]);
+        for (size_t g = 0; g < groups.size(); ++g) add_group(join(path, std::to_string(g)), groups[g], numbers);
       } else if (is_optimizer && key == kState) {
         for (const auto& of_one : entry.value().toGenericDict()) {
-          add_param_state(join(path, key_text(of_one.key())), of_one.value());
+          const std::string param = key_text(of_one.key());
+          const auto number = numbers.find(param);
+          add_param_state(join(path, number == numbers.end() ? param : std::to_string(number->second)), of_one.value());
         }
+      } else if (is_optimizer) {
+        add_option(path, entry.value());
       } else {
         add(path, entry.value());
       }
     }
   }
 
-  void add_group(const std::string& place, const IValue& group) {
+  /// The places of parameters in the groups, which are their numbers here. PyTorch before 1.6 names them by addresses,
+  /// FSDP and libtorch by texts.
+  using ParamNumbers = std::unordered_map<std::string, int64_t>;
+
+  static ParamNumbers numbers_in(const std::vector<IValue>& groups) {
+    ParamNumbers numbers;
+    for (const IValue& group : groups) {
+      if (!group.isGenericDict() || !group.toGenericDict().contains(kParams)) continue;
+      for (const IValue& param : items_of(group.toGenericDict().at(kParams))) {
+        if (param.isInt() || param.isString()) numbers.emplace(key_text(param), static_cast<int64_t>(numbers.size()));
+      }
+    }
+    return numbers;
+  }
+
+  void add_group(const std::string& place, const IValue& group, const ParamNumbers& numbers) {
     if (!group.isGenericDict()) return add(place, group);
-    for (const auto& entry : group.toGenericDict()) {
+    const GenericDict& dict = group.toGenericDict();
+    for (const auto& entry : dict) {
       const std::string key = key_text(entry.key());
       const IValue& value = entry.value();
-      if (key == "betas" && value.isTuple() && value.toTupleRef().size() == 2) {
-        add(join(place, "beta1"), value.toTupleRef().elements()[0]);
-        add(join(place, "beta2"), value.toTupleRef().elements()[1]);
+      const std::vector<IValue>& items = items_of(value);
+      if (key == "betas" && items.size() == 2) {
+        add(join(place, "beta1"), items[0]);
+        add(join(place, "beta2"), items[1]);
+      } else if (key == kParams) {
+        std::vector<int64_t> own;
+        for (const IValue& param : items) {
+          if (param.isInt() || param.isString()) own.push_back(numbers.at(key_text(param)));
+        }
+        insert(join(place, key), tensor(own, TensorOptions(kLong).device(kCPU)));
+      } else if (key == kLineSearch && (value.isNone() || (value.isString() && value.toStringRef() == kStrongWolfe))) {
+        add(join(place, key), value.isString());
       } else {
         add_option(join(place, key), value);
       }
     }
+    // Not in libtorch, in PyTorch's LBFGS and in PyTorch before 1.12.
+    if (!dict.contains("maximize")) add(join(place, "maximize"), false);
   }
 
   void add_schedule(const std::string& place, const GenericDict& dict) {
@@ -159,9 +209,9 @@ class StateCollector {
     const GenericDict& dict = own.toGenericDict();
     for (const auto& entry : dict) {
       const std::string key = key_text(entry.key());
-      // libtorch and older versions of PyTorch count steps in integers.
-      const bool is_count = key == "step" && entry.value().isScalar();
-      add(join(place, key), is_count ? IValue(number_tensor(entry.value().toScalar(), kFloat)) : entry.value());
+      // libtorch and older versions of PyTorch count steps in integers, and LBFGS begins with the integer 1.
+      const bool is_floating = key == "step" || key == "H_diag";
+      add(join(place, key), is_floating ? floating(entry.value()) : entry.value());
     }
     // SGD of PyTorch does not count steps. It matters only whether there was one: the first step fills the buffer.
     if (dict.contains("momentum_buffer") && dict.at("momentum_buffer").isTensor() && !dict.contains("step")) {
@@ -216,11 +266,37 @@ IValue group_value(const StateDict& options) {
     if (item.key() == "beta2") continue;
     if (item.key() == "beta1" && options.contains("beta2")) {
       group.insert("betas", ivalue::Tuple({option_value(item.value()), option_value(options["beta2"])}));
+    } else if (item.key() == kLineSearch && item.value().dtype() == kBool) {
+      group.insert(kLineSearch, item.value().item<bool>() ? IValue(kStrongWolfe) : IValue());
     } else {
       insert_option(group, item.key(), item.value());
     }
   }
   return group;
+}
+
+/// The state of a parameter: integers are Python's, and numbered entries are lists.
+IValue param_state_value(const StateDict& own) {
+  GenericDict dict;
+  std::map<std::string, std::map<int64_t, Tensor>> lists;
+  if (own.contains("prev_flat_grad")) lists = {{"old_dirs", {}}, {"old_stps", {}}, {"ro", {}}};  // also if empty
+  for (const auto& item : own) {
+    const std::string& key = item.key();
+    const size_t dot = key.rfind('.');
+    const auto place = dot == std::string::npos ? std::nullopt : numbered(key + ".", key.substr(0, dot + 1));
+    if (place && place->second.empty()) {
+      lists[key.substr(0, dot)][place->first] = item.value();
+    } else {
+      const bool is_integer = item.value().dim() == 0 && item.value().dtype() == kLong;
+      dict.insert(key, is_integer ? option_value(item.value()) : IValue(item.value()));
+    }
+  }
+  for (const auto& [name, list] : lists) {
+    std::vector<Tensor> items;
+    for (const auto& [number, tensor] : list) items.push_back(tensor);
+    dict.insert(name, items);
+  }
+  return dict;
 }
 
 IValue schedule_value(const StateDict& state) {
@@ -265,7 +341,7 @@ StateDict to_state_dict(const IValue& value) {
 IValue to_torch_dict(const StateDict& state) {
   const OpScope op("to_torch_dict");
   std::map<int64_t, StateDict> groups;
-  std::map<int64_t, GenericDict> states;
+  std::map<int64_t, StateDict> states;
   GenericDict result;
   for (const auto& item : state) {
     const auto in_group = numbered(item.key(), std::string(kGroups) + ".");
@@ -281,11 +357,14 @@ IValue to_torch_dict(const StateDict& state) {
   for (const auto& item : state) {
     const bool nested = is_optimizer && (numbered(item.key(), std::string(kGroups) + ".") ||
                                          numbered(item.key(), std::string(kState) + "."));
-    if (!nested) result.insert(item.key(), item.value());
+    if (nested) continue;
+    const bool is_option =
+        is_optimizer && (item.key().find('.') == std::string::npos || item.key().ends_with(kPickled));
+    is_option ? insert_option(result, item.key(), item.value()) : result.insert(item.key(), item.value());
   }
   if (!is_optimizer) return result;
   GenericDict by_parameter;
-  for (const auto& [number, own] : states) by_parameter.insert(number, own);
+  for (const auto& [number, own] : states) by_parameter.insert(number, param_state_value(own));
   std::vector<IValue> list;
   for (const auto& [number, options] : groups) list.push_back(group_value(options));
   result.insert(kState, by_parameter);

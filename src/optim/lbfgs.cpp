@@ -78,16 +78,22 @@ void LBFGSOptions::visit_fields(StateVisitor& visitor) {
 void LBFGSParamState::visit_fields(StateVisitor& visitor) {
   const Tensor vector = d_.defined() ? d_ : like_;
   const Tensor scalar = vector.defined() ? zeros({}, vector.options()) : Tensor();
+  // PyTorch adds these at the first iteration, and also saves what the two loops over the history share.
+  std::optional<double> t = t_, prev_loss = prev_loss_;
+  std::vector<Tensor> al;
   visitor.number("func_evals", func_evals_);
   visitor.number("n_iter", n_iter_);
-  visitor.number("t", t_);
-  visitor.number("prev_loss", prev_loss_);
+  visitor.number("t", t);
+  visitor.number("prev_loss", prev_loss);
+  t_ = t.value_or(0);
+  prev_loss_ = prev_loss.value_or(0);
   visitor.optional_tensor("d", d_, vector);
   visitor.optional_tensor("H_diag", H_diag_, scalar);
   visitor.optional_tensor("prev_flat_grad", prev_flat_grad_, vector);
   visit_list(visitor, "old_dirs", old_dirs_, vector);
   visit_list(visitor, "old_stps", old_stps_, vector);
   visit_list(visitor, "ro", ro_, scalar);
+  visit_list(visitor, "al", al, scalar);
 }
 
 LBFGS::LBFGS(const std::vector<OptimizerParamGroup>& param_groups, LBFGSOptions defaults)

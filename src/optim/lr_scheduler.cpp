@@ -41,7 +41,8 @@ LRScheduler::LRScheduler(const std::shared_ptr<LRScheduler>& other) : optimizer_
 
 double LRScheduler::lr_at(double, int64_t) const {
   const OpScope op("lr_at");
-  TANDEM_THROW(NotImplementedError, "this schedule has no lr_at(); override it, or get_lrs()");
+  TANDEM_THROW(NotImplementedError,
+               "this schedule has no lr_at(); override it, or get_lrs() if no other schedule runs this one");
 }
 
 double LRScheduler::group_lr_at(size_t, double base_lr, int64_t epoch) const { return lr_at(base_lr, epoch); }

@@ -199,6 +199,14 @@ std::optional<std::pair<size_t, std::string_view>> numbered(std::string_view key
 constexpr const char* kMasterWeights = "master_weights.";
 constexpr const char* kStepScaler = "step_scaler";
 
+/// Whether the key is that of a group, parameter or rank. Other keys belong to the optimizer as a whole.
+bool is_of_part(const std::string& key) {
+  for (const char* prefix : {"param_groups.", "state.", kMasterWeights, "zero_redundancy."}) {
+    if (key.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 void visit_group(StateVisitor& visitor, OptimizerParamGroup& group) {
   group.options().visit_fields(visitor);
   visitor.number("initial_lr", group.initial_lr());
@@ -235,6 +243,9 @@ StateDict Optimizer::state_dict() const {
     if (holder().masters_.contains(&p.impl())) dict.insert(key, master(p));
   }
   if (const auto scaler = current_step_scaler()) add_below(dict, kStepScaler, scaler->state_dict());
+  for (const auto& item : unknown_) {
+    if (!is_of_part(item.key())) dict.insert(item.key(), item.value());
+  }
   return dict;
 }
 
@@ -282,8 +293,8 @@ StateCommit Optimizer::prepare_load_state_dict(const StateDict& state) {
   for (const std::string& key : keys.missing_keys.empty() ? keys.unexpected_keys : std::vector<std::string>{}) {
     const auto of_param = numbered(key, "state.", size());
     const bool is_field = of_param && of_param->second.find('.') == std::string_view::npos;
-    if (!state[key].defined() || !(is_field || numbered(key, "param_groups.", groups.size()))) continue;
-    unknown.insert(key, reader.find(key)->detach().clone());
+    const bool is_kept = is_field || numbered(key, "param_groups.", groups.size()) || !is_of_part(key);
+    if (is_kept && state[key].defined()) unknown.insert(key, reader.find(key)->detach().clone());
   }
   reader.finish();
   const auto scaler = of_scaler.is_empty() ? nullptr : current_step_scaler();

@@ -13,6 +13,9 @@ import sys
 import numpy as np
 import torch
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torch_files  # noqa: E402
+
 ORIGINALS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "io", "torch")
 
 
@@ -46,7 +49,21 @@ def check_optimizer(name, folder):
     return options and all(same(v, loaded["state"][i][k]) for i, s in original["state"].items() for k, v in s.items())
 
 
+def check_lbfgs(name, folder):
+    """lbfgs_RUN.pt is the optimizer of a run in lbfgs.pt: the next step must be the same."""
+    saved = torch.load(os.path.join(ORIGINALS, "lbfgs.pt"), weights_only=True)[name[6:-3]]
+    results = []
+    for state in saved["optimizer"], torch.load(os.path.join(folder, name), weights_only=True):
+        run = torch_files.lbfgs_run({}, (saved["x"].tolist(), saved["y"].tolist()))
+        run["optimizer"].load_state_dict(state)
+        torch_files.lbfgs_step(run)
+        results.append(torch.cat([run["x"].detach(), run["y"].detach()]))
+    return torch.equal(*results)
+
+
 def check(name, folder):
+    if name.startswith("lbfgs_"):
+        return check_lbfgs(name, folder)
     if name.startswith("optimizer_"):
         return check_optimizer(name, folder)
     if name.endswith(".pt"):

@@ -10,6 +10,7 @@ refused_* contain something that tandem does not load.
 """
 import argparse
 import collections
+import copy
 import os
 import subprocess
 import sys
@@ -109,6 +110,79 @@ def optimizers():
         torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}, path(f"train_{name}.pt"))
         step(2)
         expect(f"train_{name}.next", dict(net.state_dict()))
+    # Parameters are numbered by their places, whatever their names are: FSDP's are texts, PyTorch 1.5's are addresses.
+    run = torch.load(path("train_adamw.pt"))
+    optimizer, names = run["optimizer"], ["0.weight", "0.bias", 140234, 140111]
+    optimizer["state"] = {names[i]: own for i, own in optimizer["state"].items()}
+    for group in optimizer["param_groups"]:
+        group.update(params=[names[i] for i in group["params"]], betas=list(group["betas"]))
+        del group["maximize"]
+    for own in optimizer["state"].values():
+        own["step"] = int(own["step"])
+    torch.save(run, path("train_named.pt"))
+
+
+OTHERS = {"RMSprop": {"momentum": 0.5, "centered": True}, "Adagrad": {"lr_decay": 0.1}, "Adadelta": {"rho": 0.8},
+          "Adamax": {}, "NAdam": {"decoupled_weight_decay": True, "weight_decay": 0.1}, "RAdam": {}}
+
+
+def other_optimizers():
+    """Runs of other optimizers, and where their next steps lead. One parameter each."""
+    saved, after = {}, {}
+    for name, options in OTHERS.items():
+        p = torch.nn.Parameter(torch.arange(3.0))
+        optimizer = getattr(torch.optim, name)([p], lr=0.05, **options)
+
+        def step(seed):
+            p.grad = torch.cos(torch.arange(3.0) + seed)
+            optimizer.step()
+
+        step(0), step(1)
+        saved[name] = {"p": p.detach().clone(), "optimizer": copy.deepcopy(optimizer.state_dict())}
+        step(2)
+        after[name] = p.detach().clone()
+    torch.save(saved, path("optimizers.pt"))
+    expect("optimizers.next", after)
+
+
+def lbfgs_step(run):
+    """A step of Rosenbrock's function."""
+    x, y, optimizer = run["x"], run["y"], run["optimizer"]
+
+    def loss():
+        optimizer.zero_grad()
+        value = 10 * (y - x * x).square().sum() + (1 - x).square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+
+
+def lbfgs_run(options, start):
+    x, y = (torch.nn.Parameter(torch.tensor(v, dtype=torch.float64)) for v in start)
+    return {"x": x, "y": y, "optimizer": torch.optim.LBFGS([x, y], **options)}
+
+
+FAR = ([-1.2, 0.3, 2.0], [1.0, -0.5, 0.1])
+LBFGS = {"plain": ({"lr": 0.05, "max_iter": 4, "history_size": 3}, FAR, 2),
+         "wolfe": ({"max_iter": 3, "line_search_fn": "strong_wolfe"}, FAR, 2),
+         "one_iteration": ({"lr": 0.05, "max_iter": 1}, FAR, 1), "new": ({}, FAR, 0),
+         "converged": ({}, ([1.0, 1.0], [1.0, 1.0]), 1)}
+
+
+def lbfgs():
+    """Runs of LBFGS of two parameters, and the parameters after the next step of each."""
+    saved, after = {}, {}
+    for name, (options, start, steps) in LBFGS.items():
+        run = lbfgs_run(options, start)
+        for _ in range(steps):
+            lbfgs_step(run)
+        saved[name] = {k: copy.deepcopy(v.state_dict()) if k == "optimizer" else v.detach().clone()
+                       for k, v in run.items()}
+        lbfgs_step(run)
+        after.update({f"{name}.{k}": run[k] for k in ("x", "y")})
+    torch.save(saved, path("lbfgs.pt"))
+    expect("lbfgs.next", after)
 
 
 class Scripted(torch.nn.Module):
@@ -127,7 +201,7 @@ class Scripted(torch.nn.Module):
 
 def resumed_runs():
     """Writes the states of all schedules of schedulers.py after RESUME_AT steps, with those of their optimizers, to which
-    a user has added options. tests/golden/schedulers.json has what follows."""
+    a user has added options and state. tests/golden/schedulers.json has what follows."""
     runs = {}
     for name, make in schedulers.SCHEDULERS.items():
         optimizer = schedulers.make_optimizer()
@@ -137,7 +211,10 @@ def resumed_runs():
             schedule.step()
         optimizer.param_groups[0].update(lr_scale=0.5, layer="head", depths=[1, 2], shares=[0.5, 1.0], note=None,
                                          nested={"a": (1, "b")})
-        runs[name] = {"optimizer": optimizer.state_dict(), "schedule": schedule.state_dict()}
+        state = optimizer.state_dict()
+        state.update(format=3, run="first", tags={"a": [1, None]}, scale=torch.ones(2))
+        state["state"][0] = {"momentum_buffer": torch.ones(1), "max_exp_avg_sq": torch.full((1,), 3.0), "calls": 7}
+        runs[name] = {"optimizer": state, "schedule": {**schedule.state_dict(), "note": "mine"}}
     for name, options in schedulers.PLATEAUS.items():
         optimizer = schedulers.make_optimizer()
         schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
@@ -236,6 +313,9 @@ def main():
     torch.jit.script(Scripted()).save(path("scripted.pt"))
     expect("scripted", dict(torch.jit.load(path("scripted.pt")).state_dict()))
     optimizers()
+    other_optimizers()
+    lbfgs()
+    with_attributes()
 
     torch.save(torch.nn.ReLU(), path("refused_module.pt"))
     torch.save(torch.zeros(2, dtype=torch.complex64), path("refused_complex.pt"))

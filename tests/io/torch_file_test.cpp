@@ -169,14 +169,15 @@ TEST(TorchFile, SavedWithoutChecksumsLoads) {
 
 /// Resumes a run of PyTorch and compares the next step.
 template <class Optimizer>
-void check_resumed(const std::string& name, const nn::Sequential& model, Optimizer& optimizer) {
+void check_resumed(const std::string& name, const nn::Sequential& model, Optimizer& optimizer,
+                   const std::string& next) {
   const StateDict saved = io::load_pt(torch_file(name + ".pt"));
   EXPECT_EQ(saved["epoch"].item<int64_t>(), 3);
   model->load_state_dict(state_below(saved, "net"));
   optimizer.load_state_dict(state_below(saved, "optimizer"));
   set_gradients(model->parameters(), 2);
   optimizer.step();
-  const StateDict now = model->state_dict(), expected = expected_tensors(name + ".next");
+  const StateDict now = model->state_dict(), expected = expected_tensors(next);
   for (const auto& item : expected) {
     EXPECT_TRUE(allclose(now[item.key()].cpu(), item.value(), 1e-6, 1e-7)) << name << " " << item.key();
   }
@@ -186,13 +187,33 @@ TEST(TorchFile, OptimizersResume) {
   const auto model = new_model();
   const std::vector<Tensor> p = model->parameters();
   optim::SGD sgd(p, optim::SGDOptions(0.5).momentum(0.9).nesterov(true));
-  check_resumed("train_sgd", model, sgd);
+  check_resumed("train_sgd", model, sgd, "train_sgd.next");
   EXPECT_EQ(sgd.param_groups()[0].options().get_lr(), 0.1);
   optim::Adam adam(p, optim::AdamOptions(0.5).amsgrad(true));
-  check_resumed("train_adam", model, adam);
+  check_resumed("train_adam", model, adam, "train_adam.next");
   optim::AdamW adamw({optim::OptimizerParamGroup({p[0], p[1]}), optim::OptimizerParamGroup({p[2], p[3]})});
-  check_resumed("train_adamw", model, adamw);
+  for (const char* name : {"train_adamw", "train_named"}) check_resumed(name, model, adamw, "train_adamw.next");
   EXPECT_EQ(adamw.param_groups()[0].options().get_lr(), 0.02);
+}
+
+template <class Optimizer>
+void check_other(const std::string& name) {
+  const StateDict run = state_below(io::load_pt(torch_file("optimizers.pt")), name);
+  const Tensor p = run["p"].clone().to(get_default_device()).requires_grad_();
+  Optimizer optimizer(std::vector<Tensor>{p});
+  optimizer.load_state_dict(state_below(run, "optimizer"));
+  set_gradients({p}, 2);
+  optimizer.step();
+  EXPECT_TRUE(allclose(p.cpu(), expected_tensors("optimizers.next")[name], 1e-6, 1e-7)) << name;
+}
+
+TEST(TorchFile, OtherOptimizersResume) {
+  check_other<optim::RMSprop>("RMSprop");
+  check_other<optim::Adagrad>("Adagrad");
+  check_other<optim::Adadelta>("Adadelta");
+  check_other<optim::Adamax>("Adamax");
+  check_other<optim::NAdam>("NAdam");
+  check_other<optim::RAdam>("RAdam");
 }
 
 // ---- round trips

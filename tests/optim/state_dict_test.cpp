@@ -139,6 +139,8 @@ TEST(OptimizerStateErrors, InvalidStateChangesNothing) {
       [](StateDict& s) { s.clear(); },
       {"load_state_dict: ", "missing keys: 'param_groups.0.params', 'param_groups.0.lr'", "param_groups.1.maximize"});
   refused([](StateDict& s) { s.insert("state.7.step", tensor(1.0)); }, {"unexpected keys: 'state.7.step'"});
+  refused([](StateDict& s) { s.insert("param_groups.2.lr", tensor(1.0)); }, {"unexpected keys: 'param_groups.2.lr'"});
+  refused([](StateDict& s) { s.insert("zero_redundancy.rank", tensor(0)); }, {"unexpected keys: 'zero_redundancy"});
   refused(
       [](StateDict& s) {
         s["state.0.exp_avg"] = ones({2, 3});
