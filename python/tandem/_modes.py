@@ -1,7 +1,8 @@
 """The scopes that switch the recording of gradients, for `with` and as decorators."""
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Generator
 from typing import Any, Literal, TypeVar, cast
 
 from . import _tandem
@@ -33,7 +34,37 @@ class _Mode:
             with self:
                 return function(*args, **kwargs)
 
-        return cast(_Function, wrapper)
+        @functools.wraps(function)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            return self._steps(function(*args, **kwargs))
+
+        return cast(_Function, generator if inspect.isgeneratorfunction(function) else wrapper)
+
+    def _steps(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Runs each step of a generator within the scope, and its consumer outside of it."""
+        resume: Callable[[Any], Any] = inner.send
+        value: Any = None
+        while True:
+            try:
+                with self:
+                    result = resume(value)
+            except StopIteration as end:
+                return end.value
+            try:
+                resume, value = inner.send, (yield result)
+            except GeneratorExit:
+                with self:
+                    inner.close()
+                raise
+            except BaseException as error:
+                resume, value = inner.throw, error
+
+
+class _BareMode(_Mode):
+    """A scope that is also a decorator without parentheses: `@no_grad`."""
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
+        return cls()(arguments[0]) if arguments and callable(arguments[0]) else super().__new__(cls)
 
 
 class _GradMode(_Mode):
@@ -68,24 +99,24 @@ class set_grad_enabled(_GradMode):
         return super().__call__(function)
 
 
-class no_grad(_GradMode):
+class no_grad(_BareMode, _GradMode):
     """Within the scope, no op is recorded for backward."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Any = None) -> None:
         super().__init__(False)
 
 
-class enable_grad(_GradMode):
+class enable_grad(_BareMode, _GradMode):
     """Within the scope, ops are recorded for backward."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Any = None) -> None:
         super().__init__(True)
 
 
-class inference_mode(_Mode):
+class inference_mode(_BareMode):
     """Like no_grad, and the tensors made in the scope can never be used for gradients."""
 
-    def __init__(self, mode: bool = True) -> None:
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         super().__init__()
         self._mode = bool(mode)
 

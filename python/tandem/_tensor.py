@@ -64,6 +64,14 @@ def _check_range(array: numpy.typing.NDArray[Any], dtype: _dtype | None) -> None
         raise _tandem.StateError(f"tensor: a number is outside the range of {dtype}; use a wider dtype")
 
 
+def _has_f64(data: Any) -> builtins.bool:
+    """Whether nested lists hold an array, tensor or number of NumPy in f64. Python's floats do not count."""
+    if not isinstance(data, (list, tuple)):
+        return str(getattr(data, "dtype", "")).endswith("float64")
+    python = {builtins.float, builtins.int, builtins.bool}
+    return not {*map(type, data)} <= python and any(map(_has_f64, data))
+
+
 def tensor(
     data: Any, *, dtype: _dtype | None = None, device: _device | str | None = None, requires_grad: bool = False
 ) -> Tensor:
@@ -80,8 +88,10 @@ def tensor(
             leaf = leaf[0]
         if not isinstance(leaf, (numpy.ndarray, Tensor)) and not isinstance(data, numpy.generic):
             _check_range(array, dtype)
-            if array.dtype == numpy.float64:
-                dtype = dtype or _tandem.get_default_dtype()
+            if isinstance(leaf, builtins.int) and array.dtype == numpy.uint64 and dtype is None:
+                raise _tandem.StateError("tensor: an int is beyond int64; name a dtype: dtype=tandem.uint64")
+        if array.dtype == numpy.float64 and not _has_f64(data):
+            dtype = dtype or _tandem.get_default_dtype()
         result = _tandem.from_numpy(array)
     result = result.to(device, dtype)
     return result.requires_grad_() if requires_grad else result

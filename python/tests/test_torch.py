@@ -267,7 +267,30 @@ PROGRAMS = {
     "index of several": lambda lib: range(lib.tensor([1, 2])),
     "array of bf16": lambda lib: np.asarray(lib.ones(1, dtype=lib.bfloat16, requires_grad=True)),
     "bytes": lambda lib: list(bytes(lib.tensor([1, 2]))),
-}
+    "numbers of NumPy": lambda lib: [lib.tensor([x(1.5)]) for x in (np.float64, np.float32, np.float16)],
+    "arrays and floats": lambda lib: lib.tensor([[np.float64(1), 2.5], [1, 2]]),
+    "tensors and floats": lambda lib: [lib.tensor([lib.tensor(x), 2.5]) for x in (1, 1.5)],
+    "beyond int64": lambda lib: lib.tensor([2**63]),
+    "generator": lambda lib: [*lib.no_grad()(recording)(lib), *lib.enable_grad()(recording)(lib)],
+    "consumer": lambda lib: [lib.is_grad_enabled() for _ in lib.no_grad()(recording)(lib)],
+    "sent and thrown": lambda lib: sent_and_thrown(lib.no_grad()(recording)(lib)),
+    "closed": lambda lib: [g := lib.no_grad()(recording)(lib), next(g), g.close(), lib.is_grad_enabled()][1:],
+    "bare": lambda lib: [d(lib.is_grad_enabled)() for d in (lib.no_grad, lib.enable_grad)],
+    "bare inference": lambda lib: [lib.inference_mode(lambda: (lib.ones(1, requires_grad=True) * 2).requires_grad)(),
+                                   lib.is_grad_enabled()],
+}  # fmt: skip
+
+
+def recording(library):
+    try:
+        sent = yield library.is_grad_enabled()
+        yield [sent, library.is_grad_enabled()]
+    except ValueError:
+        yield ["thrown", library.is_grad_enabled()]
+
+
+def sent_and_thrown(steps):
+    return [next(steps), steps.send(7), steps.throw(ValueError), *steps]
 
 
 def in_scope(library):
