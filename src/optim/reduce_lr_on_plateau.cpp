@@ -119,6 +119,11 @@ StateCommit ReduceLROnPlateauScheduler::prepare_load_state_dict(const StateDict&
                                     {"cooldown_counter", loaded.cooldown_counter}}) {
     if (value < 0) reader.add_fault(fmt::format("'{}' is {}", name, value));
   }
+  for (const auto& [name, text] :
+       {std::pair{"mode", mode_ == min ? "min" : "max"}, {"threshold_mode", threshold_mode_ == rel ? "rel" : "abs"}}) {
+    if (!is_other_text(state, name, text)) continue;
+    reader.add_fault(fmt::format("'{}' is not \"{}\", as here; construct the schedule as the saved one", name, text));
+  }
   const StateDict entries = take_entries(reader, state);
   reader.finish();
   arguments->swap();

@@ -27,6 +27,16 @@ void replace_entry(StateDict& entries, const std::string& name, const std::vecto
   if (Tensor* entry = entries.find(name)) *entry = tensor(values, host(kDouble));
 }
 
+bool is_other_text(const StateDict& state, const std::string& name, std::string_view text) {
+  const Tensor* pickle = state.find(name + "._pickle");
+  if (!pickle || !pickle->defined() || pickle->dtype() != kByte) return false;
+  const Tensor bytes = pickle->to(Device(kCPU)).contiguous();
+  const auto size = static_cast<uint32_t>(text.size());
+  const std::string wanted = std::string(reinterpret_cast<const char*>(&size), sizeof size) + std::string(text);
+  return std::string_view(static_cast<const char*>(bytes.raw_bytes()), bytes.nbytes()).find(wanted) ==
+         std::string_view::npos;
+}
+
 StateDict take_entries(StateReader& reader, const StateDict& state) {
   StateDict entries;
   reader.set_prefix("");

@@ -84,7 +84,7 @@ TEST(ReduceLROnPlateauScheduler, RunsOfPyTorchContinue) {
   const nlohmann::json golden = read_traces("schedulers");
   const StateDict runs = io::load_pt(torch_file("schedules.pt"));
   using Scheduler = ReduceLROnPlateauScheduler;
-  // The modes are the constructor's; the other arguments are in the state.
+  // The modes must be equal; the other arguments are in the state.
   const std::map<std::string, std::pair<Scheduler::SchedulerMode, Scheduler::ThresholdMode>> modes = {
       {"defaults", {Scheduler::min, Scheduler::rel}},
       {"patient", {Scheduler::min, Scheduler::rel}},
@@ -97,6 +97,8 @@ TEST(ReduceLROnPlateauScheduler, RunsOfPyTorchContinue) {
     sgd.load_state_dict(state_below(runs, "plateau_" + name + ".optimizer"));
     const StateDict own = state_below(runs, "plateau_" + name + ".schedule");
     schedule.load_state_dict(own);
+    Scheduler other(sgd, mode == Scheduler::min ? Scheduler::max : Scheduler::min, 0.7, 3, 0.5, threshold_mode);
+    EXPECT_THROWS(other.load_state_dict(own), StateError, "'mode' is not", "construct the schedule as the saved one");
     for (const auto& item : own) EXPECT_TRUE(schedule.state_dict().contains(item.key())) << item.key();
     for (size_t epoch = 6; epoch < expected.size(); ++epoch) {
       schedule.step(golden.at("metrics")[epoch].get<double>());
