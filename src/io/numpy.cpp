@@ -30,9 +30,10 @@ StateDict read_npz(Source source, Device device) {
   StateDict arrays;
   std::vector<std::string> left_out;
   for (const ZipEntry& e : zip.entries()) {
-    TANDEM_CHECK(std::string_view(e.name).ends_with(kSuffix) && is_utf8(e.name), IoError,
-                 "{}{} is not an array: its name does not end in .npy; write the file with numpy.savez", zip.where(),
-                 shown(e.name));
+    if (!std::string_view(e.name).ends_with(kSuffix) || !is_utf8(e.name)) {
+      left_out.push_back(fmt::format("{} (no array: its name does not end in .npy)", shown(e.name)));
+      continue;
+    }
     TANDEM_CHECK(e.size <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()), IoError,
                  "{}malformed: {} is impossibly large", zip.where(), shown(e.name));
     const Tensor bytes = empty({static_cast<int64_t>(e.size)}, TensorOptions(kByte).device(kCPU));

@@ -8,6 +8,7 @@
 #include "io/byte_mutator.h"
 #include "io/torch_files.h"
 #include "src/io/npy.h"
+#include "src/io/zip.h"
 #include "support/state.h"
 #include "support/temporary_folder.h"
 #include "support/throws.h"
@@ -69,6 +70,18 @@ TEST(Numpy, RoundTrip) {
   io::save_npz(io::load_npz(torch_file("stored.npz")), to + "/stored.npz");
   io::save_npz(io::load_npz(torch_file("stored.npz")), to + "/deflated.npz", /*compressed=*/true);
   io::save_npy(io::load_npy(torch_file("array.npy")), to + "/array.npy");
+}
+
+TEST(Numpy, RecordsThatAreNoArraysAreLeftOut) {
+  const TemporaryFolder folder;
+  const std::string bytes = io::written_bytes([](const io::Write& write) {
+    io::ZipWriter zip(write);
+    zip.add_stored("x.npy", {file_bytes(torch_file("array.npy"))});
+    zip.add_stored("readme.txt", {"text"});
+    zip.finish();
+  });
+  const StateDict arrays = io::load_npz(folder.write("a.npz", Bytes(bytes.begin(), bytes.end())));
+  EXPECT_EQ(difference(arrays, {{"x", io::load_npy(torch_file("array.npy"))}}), "");
 }
 
 TEST(NumpyErrors, FaultsAreNamed) {
