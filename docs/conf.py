@@ -6,8 +6,9 @@ project = "tandem"
 author = "the tandem authors"
 html_title = "tandem"
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-extensions = ["myst_parser", "api_domain"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+extensions = ["myst_parser", "api_domain", "search_words"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 myst_enable_extensions = ["colon_fence"]
@@ -25,5 +26,6 @@ html_css_files = ["tandem.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
+html_search_scorer = os.path.join(HERE, "search_scorer.js")
 pygments_style = "friendly"
 pygments_dark_style = "monokai"

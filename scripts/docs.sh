@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the documentation site into build/site, with an API reference of every public header. Fails on warnings, on
-# broken links, and on public names without a comment.
+# broken links, on public names without a comment, and if the search does not find what people ask for.
 #
 # Usage: scripts/docs.sh
 #
@@ -46,6 +46,7 @@ failed=0
 .venv-docs/bin/sphinx-build -q -W --keep-going -c docs -d build/site-doctrees $source build/site || failed=1
 cp -r docs/pictures build/site/
 .venv-docs/bin/python scripts/docs_links.py build/site || failed=1
+.venv-docs/bin/python scripts/docs_search.py build/site || failed=1
 if ((failed)); then
   echo "docs: failed" >&2
   exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the C++ code in documents is quoted from files that are compiled: every ```cpp block must be in the file
-named as `[path](...)` in the paragraph before it, line for line apart from indentation. `...` alone on a line skips
-lines of that file. If the paragraph before a table names a file and ends in a colon, the file must contain the code in
+named as `[path](...)` in the paragraph before it, or else in that of the block before it, line for line apart from
+indentation. `...` alone on a line skips lines of that file. If the paragraph before a table names a file and ends in a colon, the file must contain the code in
 the table's last column, outside comments.
 
 Usage: check_quotes.py [DOCUMENT...]        without arguments, README.md and its neighbours, and docs/*.md
@@ -59,14 +59,15 @@ def check(document):
     """Returns the messages for one document, and the number of its blocks and pieces of code in tables."""
     text = read(document)
     name = os.path.relpath(document, ROOT)
-    messages, count = [], 0
+    messages, count, file = [], 0, None
     for match in BLOCK.finditer(text):
         count += 1
         named = SOURCE.findall(text[:match.start()].rstrip().rsplit("\n\n", 1)[-1])
-        if not named:
+        file = named[-1] if named else file
+        if not file:
             messages.append(f"{name}: block {count} names no source file before it")
-        elif not stands_in(lines_of(match[1]), lines_of(read(os.path.join(ROOT, named[-1])))):
-            messages.append(f"{name}: block {count} differs from {named[-1]}")
+        elif not stands_in(lines_of(match[1]), lines_of(read(os.path.join(ROOT, file)))):
+            messages.append(f"{name}: block {count} differs from {file}")
     for match in TABLE.finditer(text):
         named = SOURCE.findall(text[:match.end(1)].rsplit("\n\n", 1)[-1])
         if named:
