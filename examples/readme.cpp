@@ -26,10 +26,11 @@ int main() {
                                        128);
   Tensor loss;
   for (auto& batch : *loader) {
+    const Tensor x = batch.data.to(device).flatten(1), y = batch.target.to(device);
     sgd.zero_grad();
     {
-      amp::AutocastGuard autocast(device.type());  // f16 on CUDA, bf16 on the CPU, as in PyTorch
-      loss = cross_entropy(net.forward(batch.data.to(device).flatten(1)), batch.target.to(device));
+      amp::AutocastGuard autocast(device.type());  // f16 on CUDA, bf16 on the CPU
+      loss = cross_entropy(net.forward(x), y);
     }
     scaler.scale(loss).backward();
     scaler.step(sgd);

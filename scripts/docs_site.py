@@ -64,6 +64,8 @@ class Site:
         for section in re.split(r"^## ", text, flags=re.M)[1:]:
             caption, _, body = section.partition("\n")
             names = re.findall(r"^- \[([^\]]*)\]\(([^)]*)\)", body, flags=re.M)
+            if not names:
+                continue
             entries = "\n".join(f"{title} <{re.sub(r'[.](md|rst)$', '', target)}>" for title, target in names)
             text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{entries}\n```\n"
         return text
