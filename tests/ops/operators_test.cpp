@@ -34,13 +34,6 @@ TEST_F(Operators, ComparisonsAcceptANumberOnTheLeft) {
   EXPECT_THROWS(0 < Tensor(), StateError, "gt: ", "undefined tensor", "give it a value first");
 }
 
-TEST_F(Operators, ShiftsAcceptANumberOnTheLeft) {
-  for (const Tensor& x : {tensor({0, 3, 5}).to(kChar), tensor(3).to(kChar)}) {
-    EXPECT_TRUE(same_bits(bitwise_left_shift(1, x), bitwise_left_shift(ones_like(x), x)));
-    EXPECT_TRUE(same_bits(bitwise_right_shift(64, x), bitwise_right_shift(full_like(x, 64), x)));
-  }
-}
-
 TEST_F(Operators, MaxAndMinOfTwo) {
   const Tensor x = randn({3, 4}), y = randn({4});
   EXPECT_TRUE(same_bits(max(x, y), maximum(x, y)));

@@ -347,8 +347,18 @@ TANDEM_OPS Tensor bitwise_xor(const Tensor& a, const Tensor& b) {
 TANDEM_OPS Tensor bitwise_left_shift(const Tensor& a, const Tensor& b) {
   return detail::integer_op(Op<"bitwise_left_shift">(), a, b, false);
 }
+TANDEM_OPS Tensor bitwise_left_shift(Scalar a, const Tensor& b) {
+  const OpScope op("bitwise_left_shift");
+  checks::defined("b", b);
+  return bitwise_left_shift(scalar_tensor(a, b.options().dtype(a.kind())), b);
+}
 TANDEM_OPS Tensor bitwise_right_shift(const Tensor& a, const Tensor& b) {
   return detail::integer_op(Op<"bitwise_right_shift">(), a, b, false);
+}
+TANDEM_OPS Tensor bitwise_right_shift(Scalar a, const Tensor& b) {
+  const OpScope op("bitwise_right_shift");
+  checks::defined("b", b);
+  return bitwise_right_shift(scalar_tensor(a, b.options().dtype(a.kind())), b);
 }
 
 // ---- the same with a number
@@ -370,18 +380,16 @@ TANDEM_WITH_NUMBER(bitwise_xor)
 TANDEM_WITH_NUMBER(bitwise_left_shift)
 TANDEM_WITH_NUMBER(bitwise_right_shift)
 #undef TANDEM_WITH_NUMBER
-
-#define TANDEM_AFTER_NUMBER(NAME)                     \
-  TANDEM_OPS Tensor NAME(Scalar a, const Tensor& b) { \
-    const Op<#NAME> op;                               \
-    checks::defined("the second operand", b);         \
-    return NAME(detail::number_operand(b, a), b);     \
-  }
-TANDEM_AFTER_NUMBER(remainder)
-TANDEM_AFTER_NUMBER(xlogy)
-TANDEM_AFTER_NUMBER(bitwise_left_shift)
-TANDEM_AFTER_NUMBER(bitwise_right_shift)
-#undef TANDEM_AFTER_NUMBER
+TANDEM_OPS Tensor remainder(Scalar a, const Tensor& b) {
+  const Op<"remainder"> op;
+  checks::defined("the second operand", b);
+  return remainder(detail::number_operand(b, a), b);
+}
+TANDEM_OPS Tensor xlogy(Scalar a, const Tensor& b) {
+  const Op<"xlogy"> op;
+  checks::defined("the second operand", b);
+  return xlogy(detail::number_operand(b, a), b);
+}
 
 // ---- three operands
 
