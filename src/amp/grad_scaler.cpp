@@ -151,11 +151,12 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
   }
   if (!again) widen_gradients(optimizer);
   const OptimizerGradients sorted = sort_gradients(optimizer, context(again), true);
-  size_t count = 0;
+  size_t count = sorted.unscaled.size();
   for (const auto& group : sorted.scaled) count += group.grads.size();
   reserve(count);
   if (!again) found_inf = zeros({}, scale_.options());
   if (!again && !sorted.unscaled.empty()) backend(scale_).check_finite(sorted.unscaled, Tensor(), found_inf);
+  note(sorted.unscaled);  // by another scaler, perhaps: the program may change them and step again
   for (const auto& [scale, grads] : sorted.scaled) {
     backend(scale_).unscale(grads, on_device(scale->inverse, scale_.device()), found_inf);
     for (const Tensor& g : grads) g.impl().storage->bump_version();

@@ -75,6 +75,18 @@ TEST_F(GradientScale, BackwardAfterAnUpdateUsesTheScaleOfScale) {
   EXPECT_EQ(value(a), 12);
 }
 
+TEST_F(GradientScale, GradientThatAnotherScalerUnscaledStaysUnscaledWhenChanged) {
+  optim::SGD again({a}, optim::SGDOptions(1.0));
+  other.scale(loss(a, 2)).backward();
+  other.unscale_(oa);
+  backward(b);  // the scaler has a scale now
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 14);
+  a.grad().mul_(2);
+  scaler.step(again);
+  EXPECT_EQ(value(a), 10);
+}
+
 TEST_F(GradientScale, TwoScalersOnOneParameter) {
   backward(a, 2);
   other.scale(loss(a, 3)).backward();
