@@ -149,6 +149,7 @@ BadInputs sort_bad_input() {
       UNDEFINED("histc", histc(none)),
       BAD_INPUT("histc", histc(n), DTypeError, "[2, 3] i64", "floating"),
       BAD_INPUT("histc", histc(x, 0), StateError, "bins = 0", "positive"),
+      BAD_INPUT("histc", histc(x, INT64_MAX), ShapeError, "[9223372036854775807]"),
       BAD_INPUT("histc", histc(x, 4, 3, 1), StateError, "min = 3", "max = 1"),
       BAD_INPUT("histc", histc(mul(x, HUGE_VAL)), StateError, "[inf, inf]", "not finite"),
       UNDEFINED("bincount", bincount(none)),

@@ -115,11 +115,11 @@ TANDEM_OPS Tensor histc(const Tensor& given, int64_t bins, Scalar min, Scalar ma
   const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
   const Tensor values = to(x, wide.dtype());
   const Tensor inside = logical_and(ge(values, low), le(values, high));
+  const Tensor none = zeros({bins}, x.options().dtype(kLong));  // first: refuses sizes for which bins + 1 overflows
   // The upper end belongs to the last interval.
   const Tensor edges = linspace(low, high, bins + 1, wide);
   const Tensor bin = clamp(sub(searchsorted(edges, values, false, true), 1), 0, bins - 1);
-  const TensorOptions whole = x.options().dtype(kLong);
-  return to(scatter_add(zeros({bins}, whole), 0, bin, to(inside, kLong)), given.dtype());
+  return to(scatter_add(none, 0, bin, to(inside, kLong)), given.dtype());
 }
 
 TANDEM_OPS Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
