@@ -4,6 +4,7 @@
 
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
+#include "tandem/math/binary.h"
 #include "tandem/math/unary.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
