@@ -15,6 +15,13 @@ TANDEM_MATH C log_sum(C a, C b, C c = -math::kInf<C>) {
   return m + math::log(math::exp(a - m) + math::exp(b - m) + math::exp(c - m));
 }
 
+/// The probability of a state given the target, from its alpha and beta, the loss and its log-probability x. In this
+/// order no sum is beyond the range unless the loss is.
+template <class C>
+TANDEM_MATH C posterior(C alpha, C beta, C loss, C x) {
+  return math::exp(math::minimum((alpha + loss) + (beta - x), C(0)));
+}
+
 /// One sample. Its states are the classes of its target with a blank before, between and after them.
 template <class C>
 struct CtcSample {

@@ -63,7 +63,7 @@ void ctc_loss_backward(const Tensor& gx, const Tensor& beta, const Tensor& gy, c
         C* const betas = beta.raw<C>() + all.row(n, t);
         for (int64_t s = 0; s < sample.states(); ++s) {
           betas[s] = sample.beta(t, s, after);
-          out[sample.label(s)] -= g * math::exp(alphas[s] + betas[s] + nll - sample.at(t, s));
+          out[sample.label(s)] -= g * kernels::posterior(alphas[s], betas[s], nll, sample.at(t, s));
         }
         after = betas;
       }

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     C* const out = gx + i * all.classes;
     C blanks = 0;  // half of the states
     for (int64_t s = 0; s < sample.states(); ++s) {
-      const C p = g * math::exp(alpha[row + s] + beta[row + s] + nll - sample.at(t, s));
+      const C p = g * kernels::posterior(alpha[row + s], beta[row + s], nll, sample.at(t, s));
       if (s % 2 == 0) {
         blanks += p;
       } else {
