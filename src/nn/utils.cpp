@@ -68,7 +68,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
     norms.push_back(norm(g, norm_type, kDouble).to(grads[0].device(), /*non_blocking=*/true));
   const Tensor wide = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type), total = wide.to(widest);
   if (error_if_nonfinite) {
-    const double value = total.item<double>();
+    const double value = wide.item<double>();
     TANDEM_CHECK(
         std::isfinite(value), StateError,
         "the gradients' {}-norm is {}; skip this step, or pass error_if_nonfinite = false to scale by it anyway",
