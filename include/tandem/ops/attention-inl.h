@@ -10,6 +10,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/matmul.h"
+#include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/softmax.h"
@@ -232,11 +233,20 @@ inline Tensor attention_op(const Op<"scaled_dot_product_attention">& op, const A
       query, key, value, attn_mask);
 }
 
+/// The same in f64 if scores, or sums of weighted values, are beyond the range of f32.
+inline Tensor attention_in_range(const Op<"scaled_dot_product_attention">& op, const Attention& a, const Tensor& query,
+                                 const Tensor& key, const Tensor& value, const Tensor& attn_mask) {
+  return in_f64_unless_finite(query.dtype(), [&](DType dtype) {
+    const auto cast = [&](const Tensor& x) { return dtype == query.dtype() ? x : to(x, dtype); };
+    return attention_op(op, a, cast(query), cast(key), cast(value), attn_mask);
+  });
+}
+
 TANDEM_OPS Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
                             double dropout_p, bool is_causal, std::optional<double> scale, bool enable_gqa) {
   const Op<"scaled_dot_product_attention"> op;
   const Attention a = check_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
-  return attention_op(op, a, query, key, value, attn_mask);
+  return attention_in_range(op, a, query, key, value, attn_mask);
 }
 
 }  // namespace detail
@@ -250,7 +260,7 @@ TANDEM_OPS Tensor scaled_dot_product_attention(const Tensor& query, const Tensor
   TANDEM_CHECK(!is_causal || !attn_mask.defined(), StateError,
                "attn_mask is {} and is_causal is set; give one of them, or combine both in attn_mask",
                checks::show(attn_mask));
-  return detail::attention_op(op, a, query, key, value, attn_mask);
+  return detail::attention_in_range(op, a, query, key, value, attn_mask);
 }
 
 }  // namespace tandem

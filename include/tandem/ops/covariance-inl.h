@@ -48,7 +48,7 @@ TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweight
     const Tensor y = cov(to(x, kFloat), correction, fweights, aweights);
     return to(y, aweights.defined() ? result_type(x, aweights) : x.dtype());
   }
-  const Tensor rows = detail::observations(x);
+  Tensor rows = detail::observations(x);
   const int64_t n = rows.size(1);
   if (fweights.defined()) {
     TANDEM_CHECK(is_integral(fweights.dtype(), false), DTypeError,
@@ -62,17 +62,23 @@ TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweight
   }
   Tensor w = fweights;
   if (aweights.defined()) w = w.defined() ? mul(w, aweights) : aweights;
-  if (!w.defined()) {
-    const Tensor centred = sub(rows, div(sum(rows, {1}, true), n));
-    return squeeze(div(matmul(centred, t(centred)), std::max<int64_t>(n - correction, 0)));
+  const DType floating = x.is_floating_point() ? x.dtype() : get_default_dtype();
+  rows = to(rows, aweights.defined() ? promote_types(floating, w.dtype()) : floating);
+  Tensor total, divisor;
+  if (w.defined()) {
+    total = sum(w);
+    TANDEM_CHECK(n == 0 || !total.is_cpu() || total.item<double>() > 0, StateError,
+                 "the weights of all observations are 0; at least one must be positive");
+    const Tensor reduction = aweights.defined() && correction != 0 ? div(sum(mul(w, aweights)), total) : Tensor();
+    divisor = clamp(reduction.defined() ? sub(total, mul(reduction, correction)) : sub(total, correction), 0);
   }
-  const Tensor total = sum(w);
-  TANDEM_CHECK(n == 0 || !total.is_cpu() || total.item<double>() > 0, StateError,
-               "the weights of all observations are 0; at least one must be positive");
-  const Tensor reduction = aweights.defined() && correction != 0 ? div(sum(mul(w, aweights)), total) : Tensor();
-  const Tensor divisor = reduction.defined() ? sub(total, mul(reduction, correction)) : sub(total, correction);
-  const Tensor centred = sub(rows, div(sum(mul(rows, w), {1}, true), total));
-  return squeeze(div(matmul(centred, t(mul(centred, w))), clamp(divisor, 0)));
+  // Sums and products may be beyond the range of f32, unlike the covariances.
+  const Tensor sums = sum(w.defined() ? mul(to(rows, kDouble), w) : rows, {1}, true, kDouble);
+  const Tensor centred = sub(rows, to(w.defined() ? div(sums, total) : div(sums, n), rows.dtype()));
+  const Tensor unit = detail::range_unit(centred, {1}, 0), u = detail::in_units(centred, unit);
+  const Tensor products = matmul(u, t(w.defined() ? mul(u, w) : u));
+  const Tensor c = divisor.defined() ? div(products, divisor) : div(products, std::max<int64_t>(n - correction, 0));
+  return squeeze(mul(mul(c, unit), t(unit)));
 }
 
 TANDEM_OPS Tensor corrcoef(const Tensor& x) {
@@ -84,7 +90,7 @@ TANDEM_OPS Tensor corrcoef(const Tensor& x) {
     const Tensor c = cov(x);
     return div(c, c);
   }
-  if (rows.is_floating_point()) rows = div(rows, detail::range_unit(rows, {1}, 0x1p-60));
+  if (rows.is_floating_point()) rows = detail::in_units(rows, detail::range_unit(rows, {1}, 0x1p-60));
   const Tensor centred = sub(rows, div(sum(rows, {1}, true), rows.size(1)));
   // Not from cov(x), which may be beyond the range of the dtype.
   const Tensor unit = div(centred, linalg_vector_norm(centred, 2, {1}, true));

@@ -122,16 +122,18 @@ TANDEM_OPS Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntAr
   // A padded target of one sample may be longer than the target.
   const Tensor rows = batched ? targets : unsqueeze(targets, 0);
   const std::vector<int64_t> extents = detail::ctc_extents(x, rows, input_lengths, target_lengths, rows.dim() == 2);
-  DType dtype = x.dtype();
-  Tensor losses = detail::ctc_losses(op, x, reshape(rows, {-1}), extents, blank, zero_infinity, dtype);
-  if (zero_infinity) losses = where(isinf(losses), 0, losses);
-  if (reduction == LossReduction::Mean) {
-    const auto n = static_cast<int64_t>(target_lengths.size());
-    const Tensor lengths = clamp(select(view(tensor(extents), {3, n}), 0, 1), 1);
-    losses = div(losses, to(lengths, losses.device(), losses.dtype()));
-  }
-  if (!batched) losses = squeeze(losses, 0);
-  return to(detail::reduce_losses(losses, reduction), dtype);
+  return detail::in_f64_unless_finite(x.dtype(), [&](DType given) {
+    DType dtype = given;
+    Tensor losses = detail::ctc_losses(op, to(x, given), reshape(rows, {-1}), extents, blank, zero_infinity, dtype);
+    if (zero_infinity) losses = where(isinf(losses), 0, losses);
+    if (reduction == LossReduction::Mean) {
+      const auto n = static_cast<int64_t>(target_lengths.size());
+      const Tensor lengths = clamp(select(view(tensor(extents), {3, n}), 0, 1), 1);
+      losses = div(losses, to(lengths, losses.device(), losses.dtype()));
+    }
+    if (!batched) losses = squeeze(losses, 0);
+    return to(detail::reduce_losses(losses, reduction), dtype);
+  });
 }
 
 TANDEM_OPS Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,

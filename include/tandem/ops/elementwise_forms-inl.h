@@ -90,6 +90,11 @@ inline Tensor binary_kernel(Binary kernel, const Tensor& a, const Tensor& b, DTy
   return y;
 }
 
+/// a / b rounded once to `dtype`: as a kernel, or recorded to be differentiated.
+inline Tensor quotient(const Tensor& a, const Tensor& b, DType dtype) {
+  return GradMode::is_enabled() ? to(div(a, b), dtype) : binary_kernel(Binary::div, a, b, dtype);
+}
+
 /// Returns the dtype of an op's result if its operands promote to `t`.
 template <class Kernel>
 DType dtype_of_result(Kernel kernel, DType t) {

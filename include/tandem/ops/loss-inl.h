@@ -17,6 +17,7 @@
 #include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/index.h"
 #include "tandem/ops/loss.h"
+#include "tandem/ops/loss_forms-inl.h"
 #include "tandem/ops/promotion.h"
 #include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
@@ -28,11 +29,6 @@
 namespace tandem {
 
 namespace detail {
-
-inline Tensor reduce_loss(const Tensor& losses, LossReduction reduction) {
-  if (reduction == LossReduction::None) return losses;
-  return reduction == LossReduction::Mean ? mean(losses) : sum(losses, losses.dtype());
-}
 
 /// Checks that x and target are floating and have equal sizes.
 inline void check_binary_loss(const Tensor& x, const Tensor& target) {
@@ -51,9 +47,10 @@ inline void check_loss_weight(const char* which, const Tensor& weight, const Ten
 
 /// Weights and reduces the losses of single elements, in differentiable ops, so that the weight has a gradient too.
 inline Tensor weigh_and_reduce(const Tensor& losses, const Tensor& weight, LossReduction reduction) {
-  if (!weight.defined()) return reduce_loss(losses, reduction);
-  // Products that are still to be summed are kept in f32.
-  return to(reduce_loss(mul(to(losses, checks::sum_dtype(losses.dtype())), weight), reduction), losses.dtype());
+  if (!weight.defined()) return reduce_losses(losses, reduction);
+  // Products that are still to be summed are kept in f32 or f64.
+  const auto compute = [&](DType dtype) { return reduce_losses(mul(to(losses, dtype), weight), reduction); };
+  return to(in_f64_unless_finite(checks::sum_dtype(losses.dtype()), compute), losses.dtype());
 }
 
 /// x: [N, C, ...], target: [N, ...].
@@ -147,20 +144,17 @@ inline Tensor cross_entropy_op(const Tensor& x, const Tensor& target, const Tens
           run(y, Tensor());
           if (reduction == LossReduction::Sum) y = sum(y);
         }
-        return Result{
-            to(y, t), save(x, target, weight, max, log_sum, divisor), [ignore_index](const Backward& b) -> Grads {
-              Grads grads(3);
-              if (!b.needs(0)) return grads;
-              const Tensor max = b.saved(3), divisor = b.saved(5);
-              Tensor g = to(b.grad(), max.dtype());
-              if (divisor.defined()) {  // f64
-                g = GradMode::is_enabled() ? to(div(g, divisor), g.dtype())
-                                           : detail::binary_kernel(kernels::Binary::div, g, divisor, g.dtype());
-              }
-              grads[0] = cross_entropy_slope(g, b.saved(0), max, b.saved(4), b.saved(1), b.saved(2), ignore_index,
-                                             b.wanted(0));
-              return grads;
-            }};
+        return Result{to(y, t), save(x, target, weight, max, log_sum, divisor),
+                      [ignore_index](const Backward& b) -> Grads {
+                        Grads grads(3);
+                        if (!b.needs(0)) return grads;
+                        const Tensor max = b.saved(3), divisor = b.saved(5);
+                        Tensor g = to(b.grad(), max.dtype());
+                        if (divisor.defined()) g = detail::quotient(g, divisor, g.dtype());  // divisor: f64
+                        grads[0] = cross_entropy_slope(g, b.saved(0), max, b.saved(4), b.saved(1), b.saved(2),
+                                                       ignore_index, b.wanted(0));
+                        return grads;
+                      }};
       },
       x, target, weight, std::optional<DType>());
 }
@@ -262,22 +256,26 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
                  checks::show(target));
   } else {
     detail::check_classes(x, target);
-    if (label_smoothing == 0) return detail::cross_entropy_op(x, target, weight, reduction, ignore_index);
   }
   const int64_t class_dim = detail::class_dim(x);
-  Tensor logp = log_softmax(detail::cast_of_composite("cross_entropy", x), class_dim);
-  DType t = logp.dtype();
-  // Sums over many classes or samples overflow f16, even if their mean does not.
-  logp = to(logp, checks::sum_dtype(t));
-  if (probabilities) {
-    t = promote_types(t, target.dtype());
-    if (weight.defined()) t = promote_types(t, weight.dtype());
-    return to(detail::probability_loss(logp, target, weight, reduction, label_smoothing, class_dim), t);
-  }
-  const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
-  const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
-  const Tensor y = add(mul(likelihood, 1 - label_smoothing), mul(smooth, label_smoothing));
-  return to(y, t);
+  return detail::in_f64_unless_finite(x.dtype(), [&](DType dtype) {
+    const Tensor logits = to(x, dtype);
+    if (!probabilities && label_smoothing == 0)
+      return detail::cross_entropy_op(logits, target, weight, reduction, ignore_index);
+    Tensor logp = log_softmax(detail::cast_of_composite("cross_entropy", logits), class_dim);
+    DType t = logp.dtype();
+    // Sums over many classes or samples overflow f16, even if their mean does not.
+    logp = to(logp, checks::sum_dtype(t));
+    if (probabilities) {
+      t = promote_types(t, target.dtype());
+      if (weight.defined()) t = promote_types(t, weight.dtype());
+      return to(detail::probability_loss(logp, target, weight, reduction, label_smoothing, class_dim), t);
+    }
+    const Tensor likelihood = nll_loss(logp, target, weight, reduction, ignore_index);
+    const Tensor smooth = detail::smooth_loss(logp, target, weight, reduction, ignore_index, class_dim);
+    const Tensor y = add(mul(likelihood, 1 - label_smoothing), mul(smooth, label_smoothing));
+    return to(y, t);
+  });
 }
 
 // ---- mse_loss
@@ -305,7 +303,7 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
         const bool sums = reduction != LossReduction::None;
         const DType wide = sums ? checks::sum_dtype(t) : t;
         Tensor y;
-        if (!sums || x.is_cpu()) y = detail::reduce_loss(terms(kernels::Binary::squared_difference, wide), reduction);
+        if (!sums || x.is_cpu()) y = detail::reduce_losses(terms(kernels::Binary::squared_difference, wide), reduction);
         // A square may be beyond the range of f32 although the mean is not. The CPU, whose f64 sums are slower, looks.
         if (sums && (!x.is_cpu() || !std::isfinite(y.item<double>()))) {
           const Tensor d = terms(kernels::Binary::sub, wide);
@@ -373,42 +371,44 @@ TANDEM_OPS Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor
   detail::check_binary_loss(x, target);
   detail::check_loss_weight("weight", weight, x);
   detail::check_loss_weight("pos_weight", pos_weight, x);
-  const Tensor losses = op.apply(
-      [](const Tensor& x, const Tensor& target, const Tensor& pos_weight) {
-        const DType t = result_type(x, target);
-        Tensor y;
-        if (pos_weight.defined()) {
-          // (1 - t) log(1 + e^x) + pos_weight t log(1 + e^-x), where 0 times inf is 0
-          const auto term = [](const Tensor& factor, const Tensor& x) {
-            return where(eq(factor, 0), mul(factor, sigmoid(x)), mul(factor, softplus(x)));
-          };
-          y = to(add(term(rsub(target, 1), x), term(mul(pos_weight, target), neg(x))), t);
-        } else {
-          y = empty_like(x, t);
-          backend(x).binary(y, kernels::Binary::bce_with_logits, x, target, 1);
-        }
-        return Result{y, save(x, target, pos_weight), [](const Backward& b) -> Grads {
-                        const Tensor &gy = b.grad(), x = b.saved(0), target = b.saved(1), pos_weight = b.saved(2);
-                        Grads grads(3);
-                        if (!pos_weight.defined()) {
-                          if (b.needs(0)) grads[0] = mul(sub(sigmoid(x), target), gy);
-                          if (b.needs(1)) grads[1] = neg(mul(x, gy));
+  return detail::in_f64_unless_finite(x.dtype(), [&](DType dtype) {
+    const Tensor losses = op.apply(
+        [](const Tensor& x, const Tensor& target, const Tensor& pos_weight) {
+          const DType t = result_type(x, target);
+          Tensor y;
+          if (pos_weight.defined()) {
+            // (1 - t) log(1 + e^x) + pos_weight t log(1 + e^-x), where 0 times inf is 0
+            const auto term = [](const Tensor& factor, const Tensor& x) {
+              return where(eq(factor, 0), mul(factor, sigmoid(x)), mul(factor, softplus(x)));
+            };
+            y = to(add(term(rsub(target, 1), x), term(mul(pos_weight, target), neg(x))), t);
+          } else {
+            y = empty_like(x, t);
+            backend(x).binary(y, kernels::Binary::bce_with_logits, x, target, 1);
+          }
+          return Result{y, save(x, target, pos_weight), [](const Backward& b) -> Grads {
+                          const Tensor &gy = b.grad(), x = b.saved(0), target = b.saved(1), pos_weight = b.saved(2);
+                          Grads grads(3);
+                          if (!pos_weight.defined()) {
+                            if (b.needs(0)) grads[0] = mul(sub(sigmoid(x), target), gy);
+                            if (b.needs(1)) grads[1] = neg(mul(x, gy));
+                            return grads;
+                          }
+                          if (b.needs(0)) {
+                            const Tensor scale = add(mul(sub(pos_weight, 1), target), 1);
+                            grads[0] = mul(sub(rsub(target, 1), mul(scale, sigmoid(neg(x)))), gy);
+                          }
+                          if (b.needs(1) || b.needs(2)) {
+                            const Tensor tail = softplus(neg(x));
+                            if (b.needs(1)) grads[1] = mul(sub(mul(pos_weight, tail), softplus(x)), gy);
+                            if (b.needs(2)) grads[2] = sum_to_size(mul(mul(target, tail), gy), pos_weight.sizes());
+                          }
                           return grads;
-                        }
-                        if (b.needs(0)) {
-                          const Tensor scale = add(mul(sub(pos_weight, 1), target), 1);
-                          grads[0] = mul(sub(rsub(target, 1), mul(scale, sigmoid(neg(x)))), gy);
-                        }
-                        if (b.needs(1) || b.needs(2)) {
-                          const Tensor tail = softplus(neg(x));
-                          if (b.needs(1)) grads[1] = mul(sub(mul(pos_weight, tail), softplus(x)), gy);
-                          if (b.needs(2)) grads[2] = sum_to_size(mul(mul(target, tail), gy), pos_weight.sizes());
-                        }
-                        return grads;
-                      }};
-      },
-      x, target, pos_weight);
-  return detail::weigh_and_reduce(losses, weight, reduction);
+                        }};
+        },
+        to(x, dtype), target, pos_weight);
+    return detail::weigh_and_reduce(losses, weight, reduction);
+  });
 }
 
 namespace detail {

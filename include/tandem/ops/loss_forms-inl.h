@@ -15,6 +15,7 @@
 #include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/loss.h"
 #include "tandem/ops/promotion.h"
+#include "tandem/ops/range_check-inl.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/tensor/factories.h"
@@ -35,6 +36,7 @@ struct PairLoss {
   std::optional<Binary> slope;  ///< dl/dx, if a formula computes it in one pass
   double alpha = 1;
   Tensor (*constant)(const Tensor& target) = nullptr;  ///< a term that does not depend on x
+  bool is_f64_on_devices = true;  ///< losses that are to be summed are; not for formulas that f64 would make slow
 };
 
 /// g dl/dx of a PairLoss, in one pass over x and target and one over the result. g: of the result's sizes, or one
@@ -59,12 +61,17 @@ Tensor pair_loss(const Op<Name>& op, const PairLoss& loss, const Tensor& x, cons
   return op.apply(
       [&](const Tensor& x, const Tensor& target) {
         const DType t = result_type(x, target);
-        // Losses that are still to be summed are kept in f32.
-        Tensor y = binary_kernel(loss.loss, x, target, reduction == LossReduction::None ? t : checks::sum_dtype(t),
-                                 loss.alpha);
-        if (loss.constant) y = to(add(y, loss.constant(to(target, checks::sum_dtype(t)))), y.dtype());
-        const double n = reduction == LossReduction::Mean ? static_cast<double>(y.numel()) : 1;
-        y = to(reduce_losses(y, reduction), t);
+        double n = 1;
+        const auto compute = [&](DType dtype) {
+          Tensor y = binary_kernel(loss.loss, x, target, dtype, loss.alpha);
+          if (reduction == LossReduction::Mean) n = static_cast<double>(y.numel());
+          if (loss.constant) y = add(y, loss.constant(to(target, dtype)));
+          return reduce_losses(y, reduction);
+        };
+        // Losses that are still to be summed are kept in f32 or f64.
+        const bool sums = reduction != LossReduction::None || loss.constant;
+        const DType wide = sums && !x.is_cpu() && loss.is_f64_on_devices ? kDouble : checks::sum_dtype(t);
+        const Tensor y = to(sums ? in_f64_unless_finite(wide, compute) : compute(t), t);
         return Result{y, save(x, target), [loss, n, slope](const Backward& b) -> Grads {
                         const Tensor x = b.saved(0), target = b.saved(1);
                         Tensor g = to(b.grad(), checks::sum_dtype(result_type(x, target)));

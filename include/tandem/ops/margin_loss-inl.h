@@ -13,6 +13,7 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/vector_norm.h"
+#include "tandem/ops/vector_norm_forms-inl.h"
 #include "tandem/tensor/factories.h"
 
 namespace tandem {
@@ -66,8 +67,11 @@ TANDEM_OPS Tensor margin_ranking_loss(const Tensor& x1, const Tensor& x2, const 
   const std::vector<Tensor> cast = detail::cast_inputs(op, {x1, x2, target});
   const amp::AutocastOff no_autocast;
   const DType t = result_type({cast[0], cast[1], cast[2]});
-  const Tensor difference = sub(to(cast[0], checks::sum_dtype(t)), cast[1]);
-  return to(detail::reduce_losses(clamp(add(neg(mul(difference, cast[2])), margin), 0), reduction), t);
+  const auto compute = [&](DType dtype) {
+    const Tensor difference = sub(to(cast[0], dtype), cast[1]);
+    return detail::reduce_losses(clamp(add(neg(mul(difference, cast[2])), margin), 0), reduction);
+  };
+  return to(detail::in_f64_unless_finite(checks::sum_dtype(t), compute), t);
 }
 
 TANDEM_OPS Tensor cosine_embedding_loss(const Tensor& x1, const Tensor& x2, const Tensor& target, double margin,
@@ -84,10 +88,7 @@ TANDEM_OPS Tensor cosine_embedding_loss(const Tensor& x1, const Tensor& x2, cons
   const amp::AutocastOff no_autocast;
   const DType t = result_type(cast[0], cast[1]), wide = checks::sum_dtype(t);
   const Tensor a = to(cast[0], wide), b = to(cast[1], wide);
-  // x / sqrt(|x|^2 + 1e-12)
-  const auto unit = [](const Tensor& x) {
-    return div(x, hypot(linalg_vector_norm(x, 2, {-1}, true), full({}, 1e-6, x.options())));
-  };
+  const auto unit = [](const Tensor& x) { return detail::divided_by_norm(x, 2, {-1}, 1e-6, true); };
   const Tensor cosine = sum(mul(unit(a), unit(b)), {-1});
   const Tensor positive = where(eq(cast[2], 1), rsub(cosine, 1), 0);
   const Tensor negative = where(eq(cast[2], -1), clamp(sub(cosine, margin), 0), 0);
@@ -109,15 +110,19 @@ TANDEM_OPS Tensor multi_margin_loss(const Tensor& x, const Tensor& target, Scala
   const std::vector<Tensor> cast = detail::cast_inputs(op, {x, target, weight});
   const amp::AutocastOff no_autocast;
   const DType t = cast[0].dtype();
-  const Tensor scores = to(cast[0], checks::sum_dtype(t)), index = unsqueeze(cast[1], -1);
-  Tensor terms = clamp(add(sub(scores, gather(scores, -1, index)), margin), 0);
-  if (power == 2) terms = square(to(terms, kDouble));  // a square may be beyond the range of f32, unlike the mean
-  if (weight.defined()) {
-    const Tensor chosen = index_select(to(cast[2], scores.dtype()), 0, reshape(index, {-1}));
-    terms = mul(terms, view(chosen, index.sizes()));
-  }
+  const Tensor index = unsqueeze(cast[1], -1);
   const Tensor others = ne(arange(classes, TensorOptions(index.dtype()).device(x.device())), index);
-  return to(detail::reduce_losses(mean(where(others, terms, 0), {-1}), reduction), t);
+  const auto compute = [&](DType dtype) {
+    const Tensor scores = to(cast[0], dtype);
+    Tensor terms = clamp(add(sub(scores, gather(scores, -1, index)), margin), 0);
+    if (power == 2) terms = square(terms);
+    if (weight.defined()) {
+      const Tensor chosen = index_select(to(cast[2], dtype), 0, reshape(index, {-1}));
+      terms = mul(terms, view(chosen, index.sizes()));
+    }
+    return detail::reduce_losses(mean(where(others, terms, 0), {-1}), reduction);
+  };
+  return to(detail::in_f64_unless_finite(power == 2 && !x.is_cpu() ? kDouble : checks::sum_dtype(t), compute), t);
 }
 
 TANDEM_OPS Tensor multilabel_margin_loss(const Tensor& x, const Tensor& target, LossReduction reduction) {
@@ -166,11 +171,13 @@ TANDEM_OPS Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positi
   TANDEM_CHECK(p > 0, StateError, "p = {}, but must be positive", p);
   const std::vector<Tensor> cast = detail::cast_inputs(op, {anchor, positive, negative});
   const amp::AutocastOff no_autocast;
-  const DType t = result_type({cast[0], cast[1], cast[2]}), wide = checks::sum_dtype(t);
-  const Tensor loss =
-      detail::triplet_loss(to(cast[0], wide), to(cast[1], wide), to(cast[2], wide), margin, swap, reduction,
-                           [&](const Tensor& x, const Tensor& y) { return detail::margin_distance(x, y, p, eps); });
-  return to(loss, t);
+  const DType t = result_type({cast[0], cast[1], cast[2]});
+  const auto compute = [&](DType dtype) {
+    return detail::triplet_loss(
+        to(cast[0], dtype), to(cast[1], dtype), to(cast[2], dtype), margin, swap, reduction,
+        [&](const Tensor& x, const Tensor& y) { return detail::margin_distance(x, y, p, eps); });
+  };
+  return to(detail::in_f64_unless_finite(checks::sum_dtype(t), compute), t);
 }
 
 TANDEM_OPS Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive,
@@ -178,14 +185,21 @@ TANDEM_OPS Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const 
                                                     double margin, bool swap, LossReduction reduction) {
   const OpScope op("triplet_margin_with_distance_loss");
   detail::check_triplet(anchor, positive, negative);
-  return detail::triplet_loss(
-      anchor, positive, negative, margin, swap, reduction, [&](const Tensor& x, const Tensor& y) {
-        if (!distance) return detail::margin_distance(x, y, 2, 1e-6);
-        const UserCodeScope user("triplet_margin_with_distance_loss");
-        const Tensor d = distance(x, y);
-        TANDEM_CHECK(d.defined(), StateError, "the distance function returned an undefined tensor");
-        return d;
-      });
+  if (distance) {
+    return detail::triplet_loss(
+        anchor, positive, negative, margin, swap, reduction, [&](const Tensor& x, const Tensor& y) {
+          const UserCodeScope user("triplet_margin_with_distance_loss");
+          const Tensor d = distance(x, y);
+          TANDEM_CHECK(d.defined(), StateError, "the distance function returned an undefined tensor");
+          return d;
+        });
+  }
+  return detail::in_f64_unless_finite(anchor.dtype(), [&](DType dtype) {
+    const auto cast = [&](const Tensor& x) { return dtype == anchor.dtype() ? x : to(x, dtype); };
+    return detail::triplet_loss(
+        cast(anchor), cast(positive), cast(negative), margin, swap, reduction,
+        [](const Tensor& x, const Tensor& y) { return detail::margin_distance(x, y, 2, 1e-6); });
+  });
 }
 
 }  // namespace tandem

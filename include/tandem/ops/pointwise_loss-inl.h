@@ -72,7 +72,8 @@ TANDEM_OPS Tensor kl_div(const Tensor& x, const Tensor& target, LossReduction re
   const Op<"kl_div"> op;
   checks::floating("x", x);
   checks::floating("target", target);
-  const detail::PairLoss loss{log_target ? Binary::kl_div_log_target : Binary::kl_div, {}};
+  const detail::PairLoss loss{
+      .loss = log_target ? Binary::kl_div_log_target : Binary::kl_div, .slope = {}, .is_f64_on_devices = false};
   return detail::pair_loss(
       op, loss, x, target, reduction, [log_target](const Tensor& x, const Tensor& given, size_t i) {
         if (i == 0 && !log_target) return neg(given);
@@ -91,8 +92,9 @@ TANDEM_OPS Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool l
   const detail::PairLoss loss{
       log_input ? Binary::poisson_nll_log_input : Binary::poisson_nll, {}, eps, full ? detail::stirling_term : nullptr};
   return detail::pair_loss(op, loss, x, target, reduction,
-                           [log_input, full, eps](const Tensor& given, const Tensor& t, size_t i) {
-                             const Tensor x = to(given, checks::sum_dtype(given.dtype()));  // eps may be 0 in f16
+                           [log_input, full, eps](const Tensor& given, const Tensor& target, size_t i) {
+                             const DType wide = checks::sum_dtype(given.dtype());  // eps may be 0 in f16
+                             const Tensor x = to(given, wide), t = to(target, wide);
                              if (i == 0) return log_input ? sub(exp(x), t) : rsub(div(t, add(x, eps)), 1);
                              const Tensor slope = neg(log_input ? x : log(add(x, eps)));
                              return full ? add(slope, where(le(t, 1), 0, add(log(t), mul(reciprocal(t), 0.5)))) : slope;
@@ -126,21 +128,24 @@ TANDEM_OPS Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const
   }
   const std::vector<Tensor> cast = detail::cast_inputs(op, {x, target, var});
   const amp::AutocastOff no_autocast;
-  const DType t = result_type({cast[0], cast[1], cast[2]}), wide = checks::sum_dtype(t);
-  Tensor v = to(without_last ? unsqueeze(cast[2], -1) : cast[2], wide);
-  {
-    // v plus a constant, so that the gradient passes the bound.
-    Tensor missing;
+  const DType t = result_type({cast[0], cast[1], cast[2]});
+  const auto compute = [&](DType wide) {
+    Tensor v = to(without_last ? unsqueeze(cast[2], -1) : cast[2], wide);
     {
-      NoGradGuard no_grad;
-      missing = sub(clamp(v, eps), v);
+      // v plus a constant, so that the gradient passes the bound.
+      Tensor missing;
+      {
+        NoGradGuard no_grad;
+        missing = sub(clamp(v, eps), v);
+      }
+      v = add(v, missing);
     }
-    v = add(v, missing);
-  }
-  const Tensor d = sub(to(cast[0], wide), to(cast[1], wide));
-  Tensor losses = mul(add(log(v), mul(d, div(d, v))), 0.5);
-  if (full) losses = add(losses, 0.5 * std::log(2 * M_PI));
-  return to(detail::reduce_losses(losses, reduction), t);
+    const Tensor d = sub(to(cast[0], wide), to(cast[1], wide));
+    Tensor losses = mul(add(log(v), mul(d, div(d, v))), 0.5);
+    if (full) losses = add(losses, 0.5 * std::log(2 * M_PI));
+    return detail::reduce_losses(losses, reduction);
+  };
+  return to(detail::in_f64_unless_finite(checks::sum_dtype(t), compute), t);
 }
 
 TANDEM_OPS Tensor hinge_embedding_loss(const Tensor& x, const Tensor& target, double margin, LossReduction reduction) {
@@ -159,7 +164,8 @@ TANDEM_OPS Tensor soft_margin_loss(const Tensor& x, const Tensor& target, LossRe
   const Op<"soft_margin_loss"> op;
   checks::floating("x", x);
   checks::defined("target", target);
-  const detail::PairLoss loss{Binary::soft_margin, Binary::soft_margin_slope};
+  const detail::PairLoss loss{
+      .loss = Binary::soft_margin, .slope = Binary::soft_margin_slope, .is_f64_on_devices = false};
   return detail::pair_loss(op, loss, x, target, reduction, [](const Tensor& x, const Tensor& target, size_t i) {
     return neg(mul(i == 0 ? target : x, sigmoid(neg(mul(x, target)))));
   });

@@ -126,7 +126,7 @@ Tensor lp_pool(const Tensor& x, double p, size_t n, IntArrayRef kernel_size, Poo
   const Tensor wide = to(x, checks::sum_dtype(x.dtype()));
   const double most = std::exp2(100 / std::abs(p));  // of a number whose power is in the range of f32
   const Tensor unit = range_unit(wide, {}, 1 / most, most);
-  const Tensor means = pool(pow(div(wide, unit), p));
+  const Tensor means = pool(pow(in_units(wide, unit), p));
   return to(mul(pow(mul(mul(sign(means), relu(abs(means))), cells), 1 / p), unit), x.dtype());
 }
 

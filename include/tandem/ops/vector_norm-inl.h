@@ -87,10 +87,7 @@ TANDEM_OPS Tensor normalize(const Tensor& x, double p, int64_t dim, double eps) 
   const OpScope op("normalize");
   checks::floating("x", x);
   checks::not_negative("eps", eps);
-  // In f32: f16 may hold neither eps nor the norm.
-  const DType wide = checks::sum_dtype(x.dtype());
-  const DType result = detail::dtype_by_policy(Op<"linalg_vector_norm">(), x, {}).value_or(x.dtype());
-  return to(div(x, clamp(linalg_vector_norm(x, p, {dim}, true, wide), eps)), result);
+  return detail::divided_by_norm(x, p, {dim}, eps, false);
 }
 
 namespace detail {
@@ -114,19 +111,21 @@ TANDEM_OPS Tensor renorm(const Tensor& x, Scalar p, int64_t dim, Scalar maxnorm)
       [&](const Tensor& x) {
         const DType wide = checks::sum_dtype(x.dtype());
         if (x.numel() == 0) return Result{clone(x), {}, [](const Backward& b) -> Grads { return {b.grad()}; }};
-        const Tensor norm = linalg_vector_norm(x, order, others, true, kDouble);  // may be beyond the range of f32
+        // May be beyond the range of f32.
+        const Tensor norm = detail::norm_kernel(x, order, detail::NormShape(x, others, true), kDouble, wide);
         const Tensor factor =
             where(gt(norm, limit), mul(reciprocal(add(norm, detail::kRenormEps)), limit), ones({}, norm.options()));
         return Result{to(mul(x, to(factor, wide)), x.dtype()), save(x),
                       [others, order, limit](const Backward& b) -> Grads {
                         const DType wide = checks::sum_dtype(b.grad().dtype());
                         const Tensor x = to(b.saved(0), wide), gy = to(b.grad(), wide);
-                        const Tensor norm = linalg_vector_norm(x, order, others, true);
+                        const Tensor norm = linalg_vector_norm(x, order, others, true, kDouble);
                         const Tensor longer = gt(norm, limit), inverse = reciprocal(add(norm, detail::kRenormEps));
-                        const Tensor factor = where(longer, mul(inverse, limit), ones({}, norm.options()));
-                        const Tensor slope = mul(mul(inverse, -limit), sum(mul(gy, mul(x, inverse)), others, true));
-                        const Tensor gnorm = where(longer, slope, zeros({}, norm.options()));
-                        return {add(mul(gy, factor), detail::vector_norm_backward(gnorm, x, norm, order, others))};
+                        const Tensor factor = to(where(longer, mul(inverse, limit), 1), wide);
+                        const Tensor dot = sum(mul(to(gy, kDouble), x), others, true);
+                        const Tensor gnorm = where(longer, mul(mul(mul(inverse, -limit), dot), inverse), 0);
+                        const Tensor gx = detail::vector_norm_backward(gnorm, x, norm, order, others);
+                        return {add(mul(gy, factor), to(gx, wide))};
                       }};
       },
       x);

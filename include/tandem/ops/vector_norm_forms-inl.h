@@ -6,11 +6,14 @@
 #include "tandem/autograd/apply.h"
 #include "tandem/base/check.h"
 #include "tandem/math/reduce.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/vector_norm.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -70,11 +73,12 @@ inline Tensor unit_of(const Tensor& x, double least, double most) {
   return div(size, clamp(size, least, most));
 }
 
-/// The norm as a kernel, into a new tensor with the result's sizes.
-inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape, DType dtype) {
+/// The norm as a kernel, into a new tensor with the result's sizes. `powers`: the dtype of |x|^p, if not the result's.
+inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape, DType dtype,
+                          std::optional<DType> powers = {}) {
   const Tensor y = empty(shape.result, x.options().dtype(dtype));
   const Tensor kept = make_view(y, shape.kept, contiguous_strides(shape.kept), y.storage_offset());
-  const DType wide = checks::sum_dtype(promote_types(x.dtype(), dtype));
+  const DType wide = checks::sum_dtype(promote_types(x.dtype(), powers.value_or(dtype)));
   const auto reduced = [&](const Tensor& terms, kernels::Reduction op) {
     const Tensor result = empty(shape.kept, x.options().dtype(wide));
     backend(y).reduce(result, op, terms);
@@ -98,16 +102,21 @@ inline Tensor norm_kernel(const Tensor& x, double order, const NormShape& shape,
     const Tensor unit =
         unit_of(reduced(size, order > 0 ? kernels::Reduction::max : kernels::Reduction::min), 1 / most, most);
     const Tensor total = reduced(pow(div(size, unit), order), kernels::Reduction::sum);
-    backend(y).copy(kept, mul(pow(total, 1 / order), unit));
+    backend(y).binary(kept, Binary::mul, pow(to(total, kDouble), 1 / order), unit, 1);
   }
   return y;
 }
 
-/// A unit for x over dimensions (over all without any), without history: the squares of x / unit are in the range of
-/// f32. 1 unless the largest |x| is above `most` or below `least`.
-inline Tensor range_unit(const Tensor& x, const Dims& dims, double least, double most = 0x1p60) {
+/// A unit for x over dimensions (over all without any), without history: the squares of x / unit and their sums are in
+/// the range of f32. 1 unless the largest |x| is above `most` or below `least`.
+inline Tensor range_unit(const Tensor& x, const Dims& dims, double least, double most = 0x1p40) {
   const NoGradGuard no_grad;
   return unit_of(norm_kernel(x, INFINITY, NormShape(x, dims, true), x.dtype()), least, most);
+}
+
+/// x / unit: x itself if the CPU sees that all units are 1.
+inline Tensor in_units(const Tensor& x, const Tensor& unit) {
+  return unit.is_cpu() && !any(ne(unit, 1)).item<bool>() ? x : div(x, unit);
 }
 
 /// dL/dx in differentiable ops. gy and y have the sizes `kept`, x is not narrower than they are. y is the norm of x.
@@ -116,6 +125,9 @@ inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tens
   if (order == 1) return mul(gy, sign(x));
   // A norm of 0 counts as infinity, which makes the slope there, and its derivatives, 0.
   const auto divisor = [&] { return where(eq(y, 0), full({}, INFINITY, y.options()), y); };
+  if (order == 2 && y.dtype() == kDouble && !GradMode::is_enabled()) {  // f32 may hold neither gy nor y
+    return binary_kernel(Binary::mul, x, div(to(gy, kDouble), divisor()), x.dtype());
+  }
   if (order == 2) return mul(gy, div(x, divisor()));
   const DType wide = checks::sum_dtype(x.dtype());
   if (std::isinf(order)) {
@@ -126,9 +138,10 @@ inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tens
   // sign(x) (|x| / |x|_p)^(p - 1), and 0 if x is 0, or the norm for p < 0 (a subgradient). For 0 < p < 1 the quotient
   // may be too small, but the powers are in range.
   const Tensor zero = order < 0 ? logical_or(eq(x, 0), eq(y, 0)) : eq(x, 0);
-  const Tensor size = where(zero, 1, to(abs(x), wide)), norm = to(divisor(), wide);
+  const Tensor size = where(zero, 1, to(abs(x), wide)), norm = divisor();
   const bool apart = order > 0 && order < 1;
-  const Tensor power = apart ? mul(pow(size, order - 1), pow(norm, 1 - order)) : pow(div(size, norm), order - 1);
+  const Tensor power =
+      apart ? mul(pow(size, order - 1), to(pow(norm, 1 - order), wide)) : pow(quotient(size, norm, wide), order - 1);
   const Tensor slope = mul(sign(x), to(power, x.dtype()));
   return mul(gy, where(zero, zeros({}, slope.options()), slope));
 }
@@ -150,6 +163,38 @@ Tensor norm_of(const Op<Name>& op, const Tensor& x, double order, IntArrayRef gi
             }};
       },
       x, dtype);
+}
+
+/// x / max(|x|_order, eps), or x / sqrt(|x|_order^2 + eps^2) if `smooth`, with the norm over dims.
+inline Tensor divided_by_norm(const Tensor& x, double order, IntArrayRef dims, double eps, bool smooth) {
+  const NormShape shape(x, dims, true);
+  check_norm_order(x, order, shape);
+  return Op<"linalg_vector_norm">().apply(
+      [&](const Tensor& x, std::optional<DType> dtype) {
+        const auto length_of = [eps, smooth](const Tensor& norm) {
+          return smooth ? hypot(norm, full({}, eps, norm.options())) : clamp(norm, eps);
+        };
+        // In f64: other dtypes may hold neither the norm nor eps. The CPU goes on in f32 if it sees that f32 does.
+        const DType wide = checks::sum_dtype(x.dtype());
+        Tensor norm = norm_kernel(x, order, shape, kDouble, wide);
+        const bool looks = x.is_cpu() && norm.numel() > 0;
+        if (looks && min(norm).item<double>() >= 0x1p-40 && max(norm).item<double>() <= 0x1p40) norm = to(norm, wide);
+        const Tensor y = quotient(x, length_of(norm), dtype.value_or(x.dtype()));
+        return Result{y, save(x, norm), [order, smooth, eps, shape, length_of](const Backward& b) -> Grads {
+                        const DType wide = checks::sum_dtype(b.grad().dtype());
+                        const Tensor x = to(b.saved(0), wide), gy = to(b.grad(), wide);
+                        Tensor norm = b.saved(1);
+                        const DType held = norm.dtype();
+                        if (GradMode::is_enabled()) norm = linalg_vector_norm(x, order, shape.dims, true, held);
+                        const Tensor length = length_of(norm), dot = sum(mul(to(gy, held), x), shape.dims, true);
+                        // d length / d norm
+                        const Tensor share = smooth ? div(norm, length) : to(ge(norm, eps), held);
+                        const Tensor gnorm = neg(mul(share, div(div(dot, length), length)));
+                        const Tensor gx = vector_norm_backward(gnorm, x, norm, order, shape.dims);
+                        return {to(add(quotient(gy, length, wide), to(gx, wide)), b.wanted(0))};
+                      }};
+      },
+      x, std::optional<DType>());
 }
 
 }  // namespace tandem::detail
