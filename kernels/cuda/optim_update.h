@@ -1,6 +1,9 @@
 #pragma once
 // The kernels of optimizer steps over lists of tensors; optim.cu and optim_rules.cu have the slots.
-#include <functional>
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+#include <new>
 #include <utility>
 
 #include "kernels/cuda/chunks.h"
@@ -244,25 +247,50 @@ StepList list_of(const OptimizerTensors& call, const StateLists& states, const s
 }
 
 /// The launches of a step. All calls of a step are prepared before the first launch, so that a failing allocation
-/// leaves parameters and states as they are.
+/// leaves parameters and states as they are. Takes memory of the host's heap only for more launches than usual.
 class Launches {
  public:
+  Launches() = default;
+  ~Launches() {
+    for (Launch* launch = first_; launch;) std::exchange(launch, launch->next)->~Launch();
+  }
+  Launches(const Launches&) = delete;
+  Launches& operator=(const Launches&) = delete;
+
   /// Adds f(table) for the current device; `f` is copied. Allocates the table.
   template <class F>
   void add(const std::vector<uint64_t>& words, const F& f) {
     with_table_owner(words, [&](auto owner) {
-      all_.emplace_back([owner = std::move(owner), f, device = current_device()] {
-        const DeviceGuard on(Device(kCUDA, device));
-        f(owner.parameter());
-      });
+      using Own = LaunchOf<decltype(owner), F>;
+      last_ = &(*last_ = new (memory_.allocate(sizeof(Own), alignof(Own))) Own(std::move(owner), f))->next;
     });
   }
   void run() const {
-    for (const std::function<void()>& launch : all_) launch();
+    for (const Launch* launch = first_; launch; launch = launch->next) launch->run();
   }
 
  private:
-  std::vector<std::function<void()>> all_;
+  struct Launch {
+    virtual ~Launch() = default;
+    virtual void run() const = 0;
+    Launch* next = nullptr;
+  };
+  template <class Owner, class F>
+  struct LaunchOf final : Launch {
+    LaunchOf(Owner own, const F& function) : owner(std::move(own)), f(function) {}
+    void run() const override {
+      const DeviceGuard on(Device(kCUDA, device));
+      f(owner.parameter());
+    }
+    Owner owner;
+    F f;
+    int device = current_device();
+  };
+
+  std::array<std::byte, 80 << 10> first_bytes_;  // enough for two launches with large tables
+  std::pmr::monotonic_buffer_resource memory_{first_bytes_.data(), first_bytes_.size()};
+  Launch* first_ = nullptr;
+  Launch** last_ = &first_;
 };
 
 /// Adds the updates of a list's elements.
