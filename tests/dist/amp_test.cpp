@@ -238,6 +238,10 @@ TEST(AmpOverRanks, ForgottenScaleThrowsOnAllRanks) {
       net.zero_grad();
       model(numbers({4, 6}, group->rank(), kFloat)).sum().backward();
       EXPECT_THROWS(scaler.step(sgd), StateError, "a loss that was not scaled");
+      sgd.step();
+      for (const Tensor& p : net.parameters()) p.grad().zero_();
+      scaler.scale(model(numbers({4, 6}, group->rank(), kFloat)).sum()).backward();
+      scaler.step(sgd);
     }
   });
 }

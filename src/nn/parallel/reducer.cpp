@@ -21,6 +21,17 @@ constexpr double kFirstBucketMiB = 1;  // small, so that communication starts ea
 /// The options of a parameter's gradient.
 TensorOptions grad_options(const Tensor& p) { return p.options().dtype(autograd::grad_dtype(p)); }
 
+/// A gradient of `p` in the memory of a buffer, from element `at` on. It has a version of its own, by which writes of
+/// the program are told from those of other gradients.
+Tensor part_of(const Tensor& buffer, const Tensor& p, int64_t at) {
+  // The strides of the parameter, so that copies and the optimizer read both in order.
+  Tensor part = make_view(buffer, p.sizes(), dense_strides(p.sizes(), p.strides()), at);
+  const std::shared_ptr<Storage>& whole = buffer.impl().storage;
+  part.impl().storage = std::make_shared<Storage>(whole->data(), whole->nbytes(), whole->device(), [whole](void*) {});
+  part.impl().storage->set_pointer_escaped(Storage::Pointer::reads);  // reductions do not wait for postponed writes
+  return part;
+}
+
 bool is_scaled(const autograd::LossScalePtr& scale) {
   return scale && scale->kind == autograd::LossScale::Kind::scaled;
 }
@@ -85,8 +96,7 @@ void Reducer::make_buckets(const std::vector<size_t>& order) {
     int64_t at = 0;
     for (const size_t p : bucket.parameters) {
       const Tensor& x = parameters_[p].tensor;
-      // The strides of the parameter, so that copies and the optimizer read both in order.
-      bucket.gradients.push_back(bucket.buffer.as_strided(x.sizes(), dense_strides(x.sizes(), x.strides()), at));
+      bucket.gradients.push_back(part_of(bucket.buffer, x, at));
       at += x.numel();
     }
   }
