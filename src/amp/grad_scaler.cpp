@@ -116,7 +116,11 @@ GradScaler::OptimizerRecord* GradScaler::record_of(const optim::Optimizer& optim
 
 GradientContext GradScaler::context(bool is_unscaled) {
   GradientContext context{scale_.device(), current(), is_always_one(), is_unscaled, {}};
-  for (const auto& [grad, version] : unscaled_) context.places[place_of(grad)] = version;  // the latest in each place
+  for (const UnscaledGradient& u : unscaled_) {
+    const std::shared_ptr<Storage> storage = u.storage.lock();
+    // The latest in each place.
+    if (storage) context.places[{reinterpret_cast<uintptr_t>(storage.get()), u.offset, u.numel, u.dtype}] = u.version;
+  }
   return context;
 }
 
@@ -126,7 +130,10 @@ void GradScaler::reserve(size_t gradients) {
 }
 
 void GradScaler::note(const std::vector<Tensor>& grads) noexcept {
-  for (const Tensor& g : grads) unscaled_.push_back({g, g.impl().storage->version()});
+  for (const Tensor& g : grads) {
+    const TensorImpl& impl = g.impl();
+    unscaled_.push_back({impl.storage, impl.offset, impl.numel, impl.dtype, impl.storage->version()});
+  }
 }
 
 void GradScaler::set_process_group(std::shared_ptr<distributed::ProcessGroup> group) {
@@ -141,6 +148,19 @@ void GradScaler::agree(const Tensor& found_inf) const {
   group_->all_reduce_async(found_inf, distributed::ReduceOp::MAX, "found_inf").wait();
 }
 
+void GradScaler::divide(const SortedGradients& sorted, const Tensor& found_inf) {
+  size_t count = sorted.unscaled.size();
+  for (const auto& group : sorted.scaled) count += group.grads.size();
+  reserve(count);
+  if (!sorted.unscaled.empty()) backend(scale_).check_finite(sorted.unscaled, Tensor(), found_inf);
+  note(sorted.unscaled);  // by another scaler, perhaps: the program may change them and step again
+  for (const auto& [scale, grads] : sorted.scaled) {
+    backend(scale_).unscale(grads, on_device(scale->inverse, scale_.device()), found_inf);
+    for (const Tensor& g : grads) g.impl().storage->bump_version_of_gradient();
+    note(grads);  // now, in case the next group fails
+  }
+}
+
 Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_inf) {
   NoGradGuard no_grad;
   const bool again = found_inf.defined();
@@ -150,18 +170,10 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
     return found_inf;
   }
   if (!again) widen_gradients(optimizer);
-  const OptimizerGradients sorted = sort_gradients(optimizer, context(again), true);
-  size_t count = sorted.unscaled.size();
-  for (const auto& group : sorted.scaled) count += group.grads.size();
-  reserve(count);
+  SortedGradients sorted = sort_gradients(optimizer, context(again), true);
+  if (again) sorted.unscaled.clear();  // were checked
   if (!again) found_inf = zeros({}, scale_.options());
-  if (!again && !sorted.unscaled.empty()) backend(scale_).check_finite(sorted.unscaled, Tensor(), found_inf);
-  note(sorted.unscaled);  // by another scaler, perhaps: the program may change them and step again
-  for (const auto& [scale, grads] : sorted.scaled) {
-    backend(scale_).unscale(grads, on_device(scale->inverse, scale_.device()), found_inf);
-    for (const Tensor& g : grads) g.impl().storage->bump_version();
-    note(grads);  // now, in case the next group fails
-  }
+  divide(sorted, found_inf);
   note_unscaled(optimizer);
   agree(found_inf);
   return found_inf;
@@ -195,15 +207,9 @@ Tensor GradScaler::unscale_(const std::vector<Tensor>& grads) {
   check_iteration();
   NoGradGuard no_grad;
   const Tensor found_inf = zeros({}, scale_.options());
-  std::vector<Tensor> once;
-  FirstOfItsPlace is_first;
-  for (const Tensor& g : grads) {
-    if (is_first(g)) once.push_back(g);
-  }
-  reserve(once.size());
-  if (!once.empty()) backend(scale_).unscale(once, current()->inverse, found_inf);
-  for (const Tensor& g : once) g.impl().storage->bump_version();
-  note(once);
+  // A tensor that the program has written again since an earlier call is divided again.
+  divide(sort_gradients(grads, {scale_.device(), current(), is_always_one(), false, {}}), found_inf);
+  for (const Tensor& g : grads) autograd::note_scale(g, autograd::LossScale::unscaled());
   agree(found_inf);
   other_found_infs_.push_back(found_inf);
   return found_inf;
@@ -287,7 +293,7 @@ StepResult GradScaler::step(optim::Optimizer& optimizer) {
 }
 
 std::optional<StepResult> GradScaler::step_on_scaled(optim::Optimizer& optimizer) {
-  OptimizerGradients sorted = sort_gradients(optimizer, context(false), false);
+  SortedGradients sorted = sort_gradients(optimizer, context(false), false);
   if (sorted.scaled.size() > 1 || !sorted.unscaled.empty()) return {};
   // The gradients are read twice and not written: once by the check, once by the step, which unscales as it reads.
   const std::vector<Tensor> grads = sorted.scaled.empty() ? std::vector<Tensor>() : std::move(sorted.scaled[0].grads);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/amp/modes/for_each_parameter.h"
+#include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
@@ -43,38 +44,60 @@ bool are_equal(const LossScale& a, const LossScale& b) {
 }
 
 /// The scale to divide a gradient by; null: none.
-LossScalePtr divisor_of(size_t number, const Tensor& p, const GradientContext& context) {
-  const GradientScale known = autograd::gradient_scale(p);
-  const bool scaled = known.is(Kind::scaled);
-  TANDEM_CHECK(!known.is(Kind::mixed) || known.is_written(), StateError,
-               "the gradient of parameter {} {} is a sum of gradients with different scales: of a loss that was scaled "
-               "and one that was not, or added in 16 bits; call zero_grad(), and scale all losses of an iteration by "
-               "one scaler",
-               number, to_string(p.sizes()));
-  const auto place = context.places.find(place_of(p.grad()));
-  const bool divided = place != context.places.end() && !(scaled && known.version > place->second);
+LossScalePtr divisor_of(const char* what, size_t number, const Tensor& g, const GradientContext& context) {
+  const GradientScale known = autograd::scale_of(g);
+  const bool scaled = known.is(Kind::scaled), unscaled = known.is(Kind::unscaled);
+  TANDEM_CHECK(!known.is(Kind::mixed) || !known.is_unchanged, StateError,
+               "{} {} {} is a sum of gradients with different scales: of a loss that was scaled and one that was not, "
+               "or added in 16 bits; call zero_grad(), and scale all losses of an iteration by one scaler",
+               what, number, to_string(g.sizes()));
+  const auto place = context.places.find(place_of(g));
+  // A later backward pass may have given it a scale again.
+  const bool stays_unscaled = unscaled && !known.partly_assigned;
+  const bool divided = place != context.places.end() && (stays_unscaled || known.version <= place->second);
   if (divided || (context.is_unscaled && !scaled)) return nullptr;
   // A gradient that the program has assigned or written has the current scale, as in PyTorch.
-  const bool written = !known.is_unchanged && !scaled && !(known.is(Kind::plain) && known.is_shared);
+  const bool written = !known.is_unchanged && !scaled;
   const bool one = context.is_one && known.is(Kind::plain);
   if (!known.scale || written || known.is(Kind::zero) || one) return context.current;
-  if (known.is(Kind::unscaled)) return nullptr;
-  TANDEM_CHECK(scaled, StateError,
-               "the gradient of parameter {} {} is of a loss that was not scaled; call scale(loss).backward(), pass "
-               "scaled gradients as y.backward(gradient), or step the optimizer without the scaler",
-               number, to_string(p.sizes()));
-  TANDEM_CHECK(!known.partly_assigned || (!context.is_unscaled && are_equal(*known.scale, *context.current)),
-               StateError,
-               "the gradient of parameter {} {} is a sum of one that was assigned and one of a scaled loss, with an "
-               "update() or unscale_() in between, so its scale is unknown; assign gradients after them",
-               number, to_string(p.sizes()));
-  return known.scale;
+  TANDEM_CHECK(scaled || unscaled, StateError,
+               "{} {} {} is of a loss that was not scaled; call scale(loss).backward(), pass scaled gradients as "
+               "y.backward(gradient), or step the optimizer without the scaler",
+               what, number, to_string(g.sizes()));
+  TANDEM_CHECK(
+      !known.partly_assigned || (scaled && !context.is_unscaled && are_equal(*known.scale, *context.current)),
+      StateError,
+      "{} {} {} is a sum of one that was assigned, or given to backward(), and one of a scaled loss, with an update(), "
+      "unscale_() or step() in between, so its scale is unknown; call zero_grad() after them, or assign after them",
+      what, number, to_string(g.sizes()));
+  return scaled ? known.scale : nullptr;
+}
+
+void add(SortedGradients& sorted, const LossScalePtr& scale, const Tensor& g) {
+  autograd::meta(g);  // to note the scale after the step, where an allocation must not fail
+  if (!scale) {
+    sorted.unscaled.push_back(g);
+    return;
+  }
+  auto group = std::find_if(sorted.scaled.begin(), sorted.scaled.end(),
+                            [&scale](const SortedGradients::Group& known) { return known.scale == scale; });
+  if (group == sorted.scaled.end()) group = sorted.scaled.insert(group, {scale, {}});
+  group->grads.push_back(g);
 }
 
 }  // namespace
 
-OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes) {
-  OptimizerGradients sorted;
+SortedGradients sort_gradients(const std::vector<Tensor>& grads, const GradientContext& context) {
+  SortedGradients sorted;
+  FirstOfItsPlace is_first;
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (is_first(grads[i])) add(sorted, divisor_of("tensor", i, grads[i], context), grads[i]);
+  }
+  return sorted;
+}
+
+SortedGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes) {
+  SortedGradients sorted;
   FirstOfItsPlace is_first;
   size_t number = 0;
   for_each_parameter(optimizer, [&](const Tensor& p) {
@@ -82,20 +105,12 @@ OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const Gradi
     ++number;
     if (!g.defined()) return;
     check_gradient(number - 1, p, g, context);
-    const LossScalePtr scale = divisor_of(number - 1, p, context);
+    const LossScalePtr scale = divisor_of("the gradient of parameter", number - 1, g, context);
     TANDEM_CHECK(!writes || !scale || g.dtype() != kHalf, DTypeError,
                  "the gradient of parameter {} {} is f16, where unscaling would underflow; keep parameters in f32 "
                  "and let autocast cast them",
                  number - 1, to_string(p.sizes()));
-    if (!is_first(g)) return;
-    if (!scale) {
-      sorted.unscaled.push_back(g);
-      return;
-    }
-    auto group = std::find_if(sorted.scaled.begin(), sorted.scaled.end(),
-                              [&scale](const OptimizerGradients::Group& known) { return known.scale == scale; });
-    if (group == sorted.scaled.end()) group = sorted.scaled.insert(group, {scale, {}});
-    group->grads.push_back(g);
+    if (is_first(g)) add(sorted, scale, g);
   });
   return sorted;
 }

@@ -25,8 +25,8 @@ class FirstOfItsPlace {
   std::set<GradientPlace> seen_;
 };
 
-/// The defined gradients of an optimizer, each once.
-struct OptimizerGradients {
+/// Gradients, each once.
+struct SortedGradients {
   struct Group {
     autograd::LossScalePtr scale;
     std::vector<Tensor> grads;
@@ -47,7 +47,9 @@ struct GradientContext {
 /// Sorts the gradients of an optimizer. `writes`: the caller unscales them in place, so f16 gradients are refused.
 /// Throws DTypeError, DeviceError or ShapeError for gradients that cannot be unscaled, and StateError for those whose
 /// scale is not known: of a loss that was not scaled, or a sum of different scales.
-OptimizerGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes);
+SortedGradients sort_gradients(const optim::Optimizer& optimizer, const GradientContext& context, bool writes);
+/// Sorts gradients that need not be those of parameters.
+SortedGradients sort_gradients(const std::vector<Tensor>& grads, const GradientContext& context);
 
 /// Whether a gradient is scaled, or a sum that cannot be unscaled.
 bool has_scaled(const optim::Optimizer& optimizer);

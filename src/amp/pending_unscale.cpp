@@ -94,13 +94,13 @@ void PostponedUnscale::start() {
   NoGradGuard no_grad;
   GraphCapture* const capture = current_capture();
   for (auto& [g, pending] : later_) {
-    g.impl().storage->bump_version();
+    g.impl().storage->bump_version_of_gradient();
     g.impl().storage->set_pending(std::move(pending));
     if (capture && g.is_cuda()) repeat_in(*capture, g, inverse_scale_);
   }
   if (now_.empty()) return;
   backend(inverse_scale_).unscale(now_, inverse_scale_, ignored_);
-  for (const Tensor& g : now_) g.impl().storage->bump_version();
+  for (const Tensor& g : now_) g.impl().storage->bump_version_of_gradient();
 }
 
 }  // namespace tandem::amp::detail

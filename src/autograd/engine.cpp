@@ -41,6 +41,7 @@ struct Capture {
   Node* node;
   uint32_t output;
   Tensor grad;
+  LossScalePtr scale;
 };
 
 /// Restores the scale of the pass around this one at the end.
@@ -51,6 +52,13 @@ class RunningScale {
  private:
   const LossScale* outer_ = detail::running_loss_scale();
 };
+
+/// Whether the scale of a gradient is kept if the program uses the gradient in its own way. One of a loss that was not
+/// scaled may have been scaled by hand.
+bool is_passed_on(const LossScale* scale) {
+  using Kind = LossScale::Kind;
+  return scale && (scale->kind == Kind::scaled || scale->kind == Kind::unscaled || scale->kind == Kind::mixed);
+}
 
 class Pass {
  public:
@@ -63,11 +71,18 @@ class Pass {
   }
 
   void add_capture(const Edge& edge) {
-    captures_.push_back({edge.node.get(), edge.input, {}});
+    captures_.push_back({edge.node.get(), edge.input, {}, {}});
     only_captures_ = true;
   }
 
-  std::vector<Tensor> run() {
+  /// The scale of a gradient that the program gives, kept until the end of the pass; null: unknown.
+  const LossScale* scale_of_given(const Tensor& grad) {
+    GradientScale known = scale_of(grad);
+    if (!known.is_unchanged || known.partly_assigned || !is_passed_on(known.scale.get())) return nullptr;
+    return kept_.emplace_back(std::move(known.scale)).get();
+  }
+
+  std::vector<Capture> run() {
     explore();
     AutoGradMode mode(create_);
     amp::AutocastOff no_autocast;
@@ -98,9 +113,7 @@ class Pass {
       if (!retain_ && state->runs) node.release();
       state->grads.clear();
     }
-    std::vector<Tensor> results;
-    for (Capture& c : captures_) results.push_back(std::move(c.grad));
-    return results;
+    return std::move(captures_);
   }
 
  private:
@@ -153,7 +166,9 @@ class Pass {
       kept = kept.defined() ? kept.add(g) : own_gradient(std::move(g), x);
     }
     for (Capture& c : captures_) {
-      if (c.node == &node) c.grad = grads[c.output];
+      if (c.node != &node) continue;
+      c.grad = grads[c.output];
+      if (is_passed_on(state.scale)) c.scale = state.scale->shared_from_this();
     }
     if (!state.runs) return {};
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
@@ -226,6 +241,7 @@ class Pass {
   std::vector<NodeState*> order_;  // in discovery order; unordered_map keeps addresses stable
   std::vector<NodeState*> roots_;
   std::vector<Capture> captures_;
+  std::vector<LossScalePtr> kept_;
 };
 
 /// Sets the thread's factors for one pass. A nested pass, run by a hook, has its own factors.
@@ -281,7 +297,7 @@ class NestedPass {
   std::vector<std::function<void()>> callbacks_;
 };
 
-/// `given` is the scale of given gradients.
+/// `given` is the scale of given gradients, unless they have one.
 void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads,
                const LossScale* given = detail::running_loss_scale()) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "no tensors were given; pass at least one");
@@ -310,6 +326,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
       TANDEM_CHECK(g.device() == y.device() || g.dim() == 0, DeviceError,
                    "the gradient is on {}, but tensor {} is on {}; move it with .to(device)", g.device().str(), i,
                    y.device().str());
+      if (const LossScale* own = pass.scale_of_given(g)) scale = own;
     }
     pass.add_root(gradient_edge(y), std::move(g), scale);
   }
@@ -378,14 +395,17 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                  x.defined() ? to_string(x.sizes()) : "(undefined)");
     pass.add_capture(gradient_edge(x));
   }
-  std::vector<Tensor> results = pass.run();
+  std::vector<Capture> captures = pass.run();
   nested.run_callbacks();
-  for (size_t i = 0; i < results.size(); ++i) {
-    TANDEM_CHECK(results[i].defined() || allow_unused, AutogradError,
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < captures.size(); ++i) {
+    Tensor& result = results.emplace_back(std::move(captures[i].grad));
+    TANDEM_CHECK(result.defined() || allow_unused, AutogradError,
                  "the outputs do not depend on input {} {}; pass allow_unused = true to get an undefined tensor", i,
                  to_string(inputs[i].sizes()));
     // Gradients of 16-bit leaves with masters are f32 here.
-    if (results[i].defined() && results[i].dtype() != inputs[i].dtype()) results[i] = results[i].to(inputs[i].dtype());
+    if (result.defined() && result.dtype() != inputs[i].dtype()) result = result.to(inputs[i].dtype());
+    if (captures[i].scale) note_scale(result, std::move(captures[i].scale));
   }
   return results;
 }

@@ -58,7 +58,7 @@ struct ReplayedSum {
                  "master weights, with which gradients are f32",
                  name(grad.dtype()));
     rescale_(grad, now.scale.get(), &next);
-    grad.impl().storage->bump_version();
+    grad.impl().storage->bump_version_of_gradient();
     note_gradient_scale(x, added, now.partly_assigned);
   }
 };
@@ -82,36 +82,38 @@ const LossScalePtr& LossScale::mixed() {
   return *scale;
 }
 
-GradientScale gradient_scale(const Tensor& leaf) {
-  const AutogradMeta* m = meta_or_null(leaf);
-  if (!m || !m->grad.defined() || m->scaled_grad.lock() != m->grad.impl_ptr()) return {};
-  const std::shared_ptr<Storage>& storage = m->grad.impl().storage;
+GradientScale scale_of(const Tensor& gradient) {
+  const AutogradMeta* m = gradient.defined() ? meta_or_null(gradient) : nullptr;
+  if (!m) return {};
+  const std::shared_ptr<Storage>& storage = gradient.impl().storage;
   return {.scale = m->loss_scale,
           // Writes through a pointer are not seen.
-          .is_unchanged = m->scaled_grad_version == m->grad._version() && !storage->pointer_escaped(),
+          .is_unchanged = m->other_writes == storage->other_writes() &&
+                          m->scaled_version.generation == gradient.impl().generation && !storage->pointer_escaped(),
           .partly_assigned = m->partly_assigned,
-          .version = m->scaled_grad_version,
-          .is_shared = storage.use_count() > 1 && m->grad.nbytes() < storage->nbytes()};
+          .version = m->scaled_version.version};
 }
 
-void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned) {
-  AutogradMeta& m = meta(leaf);
+void note_scale(const Tensor& gradient, LossScalePtr scale, bool partly_assigned) {
+  AutogradMeta& m = meta(gradient);
   m.loss_scale = std::move(scale);
-  m.scaled_grad = m.grad.impl_ptr();
-  m.scaled_grad_version = m.grad._version();
+  m.scaled_version = gradient.impl().data_version();
+  m.other_writes = gradient.impl().storage->other_writes();
   m.partly_assigned = partly_assigned;
+}
+
+GradientScale gradient_scale(const Tensor& leaf) { return scale_of(leaf.grad()); }
+
+void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned) {
+  note_scale(leaf.grad(), scale, partly_assigned);
   GraphCapture* const capture = leaf.is_cuda() ? current_capture() : nullptr;
   if (!capture) return;
-  mark_written(*capture, m);
-  if (!m.loss_scale || m.loss_scale->kind == Kind::plain) return;
+  mark_written(*capture, meta(leaf));
+  if (!scale || scale->kind == Kind::plain) return;
   // A replay writes the gradient again.
-  capture->after_replay(
-      [weak = std::weak_ptr(leaf.impl_ptr()), noted = m.scaled_grad, scale = m.loss_scale, partly_assigned] {
-        const Tensor x(weak.lock());
-        if (x.defined() && x.grad().defined() && x.grad().impl_ptr() == noted.lock()) {
-          note_gradient_scale(x, scale, partly_assigned);
-        }
-      });
+  capture->after_replay([weak = std::weak_ptr(leaf.grad().impl_ptr()), scale, partly_assigned] {
+    if (const Tensor gradient(weak.lock()); gradient.defined()) note_scale(gradient, scale, partly_assigned);
+  });
 }
 
 LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const GradientScale& now,
@@ -132,13 +134,13 @@ void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
   Tensor& grad = meta(leaf).grad;
   if (is_reduced_floating_point(grad.dtype())) grad = grad.to(kFloat);
   rescale_(grad, known.scale.get(), scale.get());
-  grad.impl().storage->bump_version();
+  grad.impl().storage->bump_version_of_gradient();
   note_gradient_scale(leaf, scale, known.partly_assigned);
 }
 
 void note_written_gradient(const Tensor& leaf, const GradientScale& before) {
   note_gradient_scale(leaf, before.scale, before.partly_assigned);
-  --meta(leaf).scaled_grad_version;
+  --meta(leaf.grad()).other_writes;
 }
 
 void replace_gradient(const Tensor& leaf, Tensor gradient) {
@@ -157,7 +159,9 @@ KeepGradientScales::KeepGradientScales(const std::vector<Tensor>& leaves) {
 
 KeepGradientScales::~KeepGradientScales() {
   for (auto& [leaf, kept] : kept_) {
-    if (leaf.grad().defined()) note_gradient_scale(leaf, std::move(kept.scale), kept.partly_assigned);
+    if (!leaf.grad().defined()) continue;
+    leaf.grad().impl().storage->add_gradient_write();
+    note_gradient_scale(leaf, std::move(kept.scale), kept.partly_assigned);
   }
 }
 
@@ -170,8 +174,8 @@ ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b) {
   if (is(b, Kind::mixed) || is(a, Kind::zero)) return {b, false};
   const bool a_scaled = is(a, Kind::scaled), b_scaled = is(b, Kind::scaled);
   // An assigned gradient has no known scale. The sum gets the other's; `partly_assigned` marks it.
-  if (!a) return {b, b_scaled};
-  if (!b) return {a, a_scaled};
+  if (!a) return {b, !is(b, Kind::plain)};
+  if (!b) return {a, !is(a, Kind::plain)};
   if (can_rescale(a, b)) return {b, false};
   if (can_rescale(b, a)) return {a, false};
   // A loss that was not scaled may have been computed from scaled gradients, or multiplied by the scale by hand.

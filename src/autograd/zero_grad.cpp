@@ -12,11 +12,11 @@ void zero_grad(const Tensor& x, bool set_to_none) {
   // A gradient of another dtype was widened, but need not be again.
   if (set_to_none || (grad.dtype() != grad_dtype(x) && grad.dtype() != x.dtype())) {
     grad = Tensor();
-    meta(x).loss_scale.reset();  // its memory can be used again
   } else {
     const NoGradGuard no_grad;
     if (grad.requires_grad()) grad = grad.detach();  // drops the history of a gradient from create_graph
     grad.zero_();
+    grad.impl().storage->add_gradient_write();
     note_gradient_scale(x, LossScale::zero());
   }
 }

@@ -293,10 +293,74 @@ TEST_F(GradientScale, SumsWithAssignedGradients) {
   EXPECT_THROWS(scaler.step(ob), StateError, "one that was assigned", "its scale is unknown");
 }
 
-TEST_F(GradientScale, GivenOutputGradientsAreAssigned) {
-  const auto grads = autograd::grad({scaler.scale(loss(a, 2))}, {a});
-  a.backward(grads[0]);
+TEST_F(GradientScale, StaysWithAGradientThatIsUsedAgain) {
+  const Tensor x = full({2}, 16.0).requires_grad_();
+  backward(x, 2);
+  const std::vector<Tensor> grads = autograd::grad({scaler.scale(loss(b, 3))}, {b});
+  change_scale();
+  a.backward(x.grad());
+  ob.zero_grad();
+  b.mutable_grad() = grads[0];
+  EXPECT_THROWS(oa.step(), StateError, "multiplied by");
+  EXPECT_THROWS(ob.step(), StateError, "multiplied by");
   scaler.step(oa);
+  scaler.step(ob);
+  EXPECT_EQ(value(a), 14);
+  EXPECT_EQ(value(b), 15 - 3);
+}
+
+TEST_F(GradientScale, OfOneGradientOfTwoParameters) {
+  backward(a, 2);
+  b.mutable_grad() = a.grad();  // as asynchronous actors share gradients with a central model
+  scaler.step(ob);
+  scaler.update();
+  EXPECT_EQ(value(b), 14);
+  backward(a, 3);  // without zero_grad()
+  scaler.step(ob);
+  EXPECT_EQ(value(b), 14 - 5);
+  EXPECT_EQ(value(a.grad()), 5);
+}
+
+TEST_F(GradientScale, OfTensorsThatAreUnscaled) {
+  backward(a, 2);
+  scaler.update(64.0);
+  for (int i = 0; i < 2; ++i) scaler.unscale_({a.grad()});
+  EXPECT_EQ(value(a.grad()), 2) << "divided once, by its scale";
+  scaler.update();
+  backward(a, 3);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11);
+  oa.zero_grad();
+  loss(a).backward();
+  EXPECT_THROWS(scaler.unscale_({a.grad()}), StateError, "tensor 0 [2]", "a loss that was not scaled");
+}
+
+TEST_F(GradientScale, GivenGradientsAddToUnscaledOnes) {
+  const auto add_by_hand = [&](double slope, double scale) { loss(a, slope).backward(full({}, scale)); };
+  backward(a, 2);
+  scaler.unscale_(oa);
+  add_by_hand(3, 1);
+  scaler.step(oa);
+  scaler.update();
+  EXPECT_EQ(value(a), 11) << "after unscale_() they are unscaled";
+  add_by_hand(1, 8);  // without zero_grad()
+  EXPECT_THROWS(scaler.step(oa), StateError, "given to backward()", "zero_grad()");
+  backward(a, 1);
+  EXPECT_THROWS(scaler.step(oa), StateError, "different scales");
+  oa.zero_grad();
+  backward(a, 1);
+  scaler.step(oa);
+  scaler.update();
+  a.grad().zero_();
+  add_by_hand(4, 16);
+  scaler.step(oa);
+  EXPECT_EQ(value(a), 11 - 1 - 4);
+}
+
+TEST_F(GradientScale, GradientsMayBeUnscaledBySetData) {
+  backward(a, 2);
+  a.grad().set_data(a.grad() / 4);
+  oa.step();
   EXPECT_EQ(value(a), 14);
 }
 
@@ -435,61 +499,6 @@ TEST_F(GradientScale, MovesWithItsModule) {
   scaler.step(sgd);
   EXPECT_EQ(layer->weight.item<double>(), before - 1);
 }
-
-// ---- f32 gradients of parameters with masters
-
-struct MasterGradients : ::testing::TestWithParam<std::tuple<DType, optim::MasterWeights>> {
-  DType low = std::get<0>(GetParam());
-  Tensor p = ones({2}, low).requires_grad_();
-  optim::SGD sgd{std::vector<Tensor>{p}, optim::SGDOptions(1.0)};
-  MasterGradients() { sgd.keep_master_weights(std::get<1>(GetParam())); }
-};
-
-TEST_P(MasterGradients, AccumulateInF32) {
-  for (int i = 0; i < 512; ++i) (p * 1).sum().backward();
-  EXPECT_EQ(p.grad().dtype(), kFloat);
-  EXPECT_EQ(p.grad()[0].item<float>(), 512);
-  sgd.zero_grad(/*set_to_none=*/false);
-  EXPECT_EQ(p.grad().dtype(), kFloat);
-  Tensor sum = zeros({2}, low);
-  for (int i = 0; i < 512; ++i) sum = sum + p;  // uses in one pass
-  sum.sum().backward();
-  EXPECT_EQ(p.grad()[0].item<float>(), 512);
-}
-
-TEST_P(MasterGradients, ProductsWriteThemUnrounded) {
-  const Tensor x = ones({257, 1}, low), w = ones({1, 2}, low).requires_grad_();
-  optim::SGD of_w({w}, optim::SGDOptions(1.0));
-  of_w.keep_master_weights(std::get<1>(GetParam()));
-  mm(x, w).sum().backward();
-  EXPECT_EQ(w.grad()[0][0].item<float>(), 257) << "256 in bf16";
-  EXPECT_EQ(autograd::grad({mm(x, w).sum()}, {w})[0].dtype(), low) << "grad() returns the input's dtype";
-}
-
-TEST_P(MasterGradients, AcceptAssignedLowGradients) {
-  p.mutable_grad() = full({2}, 256.0, low);
-  (p * 1).sum().backward();
-  EXPECT_EQ(p.grad().dtype(), kFloat);
-  EXPECT_EQ(p.grad()[0].item<float>(), 257);
-}
-
-TEST_P(MasterGradients, FollowTheOptimizer) {
-  const Tensor q = ones({2}, low).requires_grad_(), early = (q * 1).sum();
-  sgd.add_param_group(optim::OptimizerParamGroup({q}));
-  (q * 1).sum().backward();
-  EXPECT_EQ(q.grad().dtype(), kFloat);
-  early.backward();  // recorded before
-  EXPECT_EQ(q.grad()[0].item<float>(), 2);
-  sgd.zero_grad();
-  sgd.keep_master_weights(optim::MasterWeights::none);
-  (q * 1).sum().backward();
-  EXPECT_EQ(q.grad().dtype(), low);
-}
-
-INSTANTIATE_TEST_SUITE_P(All, MasterGradients,
-                         ::testing::Combine(::testing::Values(kHalf, kBFloat16),
-                                            ::testing::Values(optim::MasterWeights::f32,
-                                                              optim::MasterWeights::remainder)));
 
 }  // namespace
 }  // namespace tandem::testing

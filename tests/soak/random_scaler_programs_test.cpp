@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "soak/scaler_oracle.h"
 #include "soak/soak.h"
@@ -101,8 +102,14 @@ class ScalerTraining {
         (first + (call.number != 0 ? scalers_[oracle.next_scaler(call.scaler)].scale(m) : m)).backward();
         break;
       }
+      case ScalerCall::seeded_backward:
+        loss(call.slopes).backward(full({}, scaler.get_scale()));
+        break;
       case ScalerCall::unscale:
         scaler.unscale_(optimizer);
+        break;
+      case ScalerCall::unscale_tensor:
+        scaler.unscale_({p.grad()});
         break;
       case ScalerCall::clip_norm:
         nn::utils::clip_grad_norm_(optimizer.parameters(), call.number);
@@ -111,10 +118,17 @@ class ScalerTraining {
         nn::utils::clip_grad_value_(optimizer.parameters(), call.number);
         break;
       case ScalerCall::change:
-        p.grad().mul_(call.number);
+      case ScalerCall::undo_scale: {
+        const double factor = call.call == ScalerCall::change ? call.number : 1.0 / scaler.get_scale();
+        if (call.flag) {
+          p.grad().set_data(p.grad() * factor);
+        } else {
+          p.grad().mul_(factor);
+        }
         break;
-      case ScalerCall::undo_scale:
-        p.grad().mul_(1.0 / scaler.get_scale());
+      }
+      case ScalerCall::move:
+        p.mutable_grad() = std::exchange(params_[call.other].mutable_grad(), Tensor());
         break;
       case ScalerCall::replace:
         p.mutable_grad() = full({1}, call.number, program_.grad_dtype(call.param));

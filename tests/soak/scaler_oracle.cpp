@@ -11,12 +11,6 @@ namespace {
 using Gradient = ScalerGradient;
 using Rule = ScalerRule;
 
-/// Bounds of rounding: relative, generous for f32 because the inverse of a scale is rounded too; and absolute, near 0.
-double relative_error(DType dtype) { return dtype == kFloat ? 0x1p-20 : dtype == kHalf ? 0x1p-9 : 0x1p-6; }
-double absolute_error(DType dtype) { return dtype == kHalf ? 0x1p-24 : 0x1p-133; }
-/// From here on numbers round to infinity.
-double overflow_limit(DType dtype) { return dtype == kHalf ? 65520.0 : 0x1p128; }
-
 /// Whether PyTorch's gradient is the true one.
 bool is_true_gradient(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
@@ -45,6 +39,7 @@ const std::vector<ScalerRuleText>& scaler_rules() {
       {Rule::unscaled, false, true, "a gradient of an earlier step is not divided again"},
       {Rule::unscaled_and_scaled, false, true, "an unscaled gradient and a scaled one add up"},
       {Rule::unscaled_and_plain, false, true, "an unscaled gradient and one without scale() add up"},
+      {Rule::unscaled_and_replaced, true, true, "an unscaled gradient and one of the program add up"},
       {Rule::zeroed, false, true, "a gradient of zeros"},
       {Rule::replaced, false, true, "a gradient of the program is divided by the current scale"},
       {Rule::replaced_and_scaled, true, true, "a sum of such a gradient and a scaled one"},
@@ -70,7 +65,7 @@ const std::vector<ScalerRuleText>& scaler_rules() {
 }
 
 bool ScalerOracle::Scaler::in_iteration() const {
-  return std::any_of(records.begin(), records.end(), [](const Record& r) { return r.checked; });
+  return tensors.checked || std::any_of(records.begin(), records.end(), [](const Record& r) { return r.checked; });
 }
 
 ScalerOracle::ScalerOracle(const ScalerProgram& program) : program_(&program), gradients_(program.params.size()) {
@@ -125,8 +120,13 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
     case ScalerCall::half_scaled_backward:
       half_scaled_backward(call);
       break;
+    case ScalerCall::seeded_backward:
+      seeded_backward(call.slopes, scaler.scale);
+      break;
     case ScalerCall::unscale:
       return unscale_or_step(call, false);
+    case ScalerCall::unscale_tensor:
+      return unscale_tensor(call.param, call.scaler);
     case ScalerCall::step:
       return unscale_or_step(call, true);
     case ScalerCall::plain_step:
@@ -142,7 +142,16 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
       }
       change(call.param, call.call == ScalerCall::change ? call.number : 1.0 / scaler.scale);
       gradient.changed = true;
+      if (call.flag) gradient.unscaled_by = 0;  // other memory
       if (gradient.kind == Gradient::scaled) gradient.rules.add(Rule::changed_scaled);
+      break;
+    case ScalerCall::move:
+      if (call.other == call.param || gradients_[call.other].kind == Gradient::none ||
+          program_->params[call.other] != program_->params[call.param] ||
+          program_->has_master(call.other) != program_->has_master(call.param)) {
+        return {.outcome = verdict.not_stated};
+      }
+      gradient = std::exchange(gradients_[call.other], {});
       break;
     case ScalerCall::replace:
       gradient = {.kind = Gradient::replaced,
@@ -157,7 +166,7 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
       for (const size_t p : program_->optimizers[call.optimizer].params) {
         Gradient& g = gradients_[p];
         const bool stays = call.flag && g.kind != Gradient::none && g.dtype == program_->grad_dtype(p);
-        g = stays ? Gradient{.kind = Gradient::zero, .dtype = g.dtype, .unscaled_by = g.unscaled_by} : Gradient{};
+        g = stays ? Gradient{.kind = Gradient::zero, .dtype = g.dtype} : Gradient{};
       }
       break;
     case ScalerCall::update:
@@ -184,120 +193,6 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
   return verdict;
 }
 
-void ScalerOracle::round(Gradient& g, double added) {
-  g.error += relative_error(g.dtype) * (std::abs(g.value) + std::abs(added)) + absolute_error(g.dtype) / g.unit;
-  const double stored = std::abs(g.value * g.unit), slack = g.error * g.unit;
-  if (std::isfinite(stored) && stored + slack >= overflow_limit(g.dtype)) {
-    unsure_ |= stored - slack < overflow_limit(g.dtype);
-    g.value = std::copysign(HUGE_VAL, g.value);
-    g.torch = std::copysign(HUGE_VAL, g.torch);
-  }
-}
-
-void ScalerOracle::backward(const std::array<double, 3>& slopes, const Kept* scaled) {
-  for (size_t p = 0; p < gradients_.size(); ++p) {
-    if (slopes[p] == 0) continue;
-    Gradient part{.kind = Gradient::plain, .value = slopes[p], .torch = slopes[p]};
-    if (scaled) {
-      part.kind = Gradient::scaled;
-      part.unit = scaled->unit;
-      part.torch *= scaled->unit;
-      part.scaler = scaled->scaler;
-      part.writes = scaled->writes;
-      if (scaled->writes != scalers_[scaled->scaler].writes) part.rules.add(Rule::late_backward);
-    }
-    add(p, part);
-  }
-}
-
-void ScalerOracle::half_scaled_backward(const ScalerInstruction& call) {
-  Scaler& scaler = scalers_[call.scaler];
-  scaler.used = true;
-  const size_t second = next_scaler(call.scaler);
-  const bool both_scaled = call.number != 0;
-  if (both_scaled) scalers_[second].used = true;
-  const double second_unit = both_scaled ? scalers_[second].scale : 1;
-  for (size_t p = 0; p < gradients_.size(); ++p) {
-    const double slope = call.slopes[p];
-    if (slope == 0) continue;
-    // Gradients of two losses meet at the parameter, in its dtype. The scaler's own arrives last.
-    const bool meet_in_16_bits = program_->grad_dtype(p) != kFloat && !call.flag && second != call.scaler;
-    Gradient part{.kind = both_scaled && !meet_in_16_bits ? Gradient::scaled : Gradient::mixed,
-                  .value = 2 * slope,
-                  .unit = scaler.scale,
-                  .torch = slope * (scaler.scale + second_unit),
-                  .scaler = call.scaler,
-                  .writes = scaler.writes};
-    if (part.kind == Gradient::scaled && second != call.scaler) part.rules.add(Rule::two_scales);
-    const double largest = std::max(part.unit, second_unit);
-    unsure_ |= 2 * largest >= overflow_limit(kFloat);  // the gradient of a loss that both share
-    unsure_ |=
-        program_->params[p] == kHalf && std::isfinite(slope) && std::abs(2 * slope) * largest >= overflow_limit(kHalf);
-    add(p, part);
-  }
-}
-
-void ScalerOracle::add(size_t param, Gradient part) {
-  Gradient& g = gradients_[param];
-  part.dtype = program_->grad_dtype(param);
-  // What reaches a parameter of 16 bits has been rounded to them, also if a sum in f32 follows.
-  part.error += relative_error(program_->params[param]) * std::abs(part.value);
-  unsure_ |= program_->has_master(param) && std::abs(part.value * part.unit) >= overflow_limit(kHalf) &&
-             program_->params[param] == kHalf && std::isfinite(part.value);
-  round(part);
-  if (g.kind == Gradient::none) {
-    g = part;
-    return;
-  }
-  if (g.changed && g.kind == Gradient::plain && part.kind == Gradient::scaled) g.kind = Gradient::replaced;
-  if (g.changed && g.kind == Gradient::scaled && part.kind == Gradient::plain) {  // it may have been unscaled
-    g = {.kind = Gradient::plain,
-         .value = g.value * g.unit,
-         .torch = g.torch,
-         .error = g.error * g.unit,
-         .dtype = g.dtype,
-         .unscaled_by = g.unscaled_by};
-  }
-  const Gradient before = g;
-  const auto were = [&](Gradient::Kind a, Gradient::Kind b) {
-    return (before.kind == a && part.kind == b) || (before.kind == b && part.kind == a);
-  };
-  const bool same = were(part.kind, part.kind) && g.scaler == part.scaler && g.writes == part.writes;
-  const bool is_sum_of_scales =
-      !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::unscaled));
-  if (part.kind == Gradient::scaled) {
-    if (before.kind == Gradient::replaced) {
-      g.value /= part.unit;
-      g.error /= part.unit;
-      g.on_replaced = true;
-    }
-    g.unit = part.unit;
-    g.scaler = part.scaler;
-    g.writes = part.writes;
-    if (is_sum_of_scales) g.dtype = kFloat;
-    if (g.kind != Gradient::mixed) round(g);  // brought to the scale of the part
-  }
-  if (were(Gradient::scaled, Gradient::scaled) && before.unit != part.unit) g.rules.add(Rule::two_scales);
-  if (were(Gradient::scaled, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_scaled);
-  if (were(Gradient::scaled, Gradient::replaced)) g.rules.add(Rule::replaced_and_scaled);
-  if (were(Gradient::plain, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_plain);
-  if (were(Gradient::plain, Gradient::replaced)) g.rules.add(Rule::replaced_and_plain);
-  g.rules.add(part.rules);
-  if (before.kind == Gradient::mixed || part.kind == Gradient::mixed || were(Gradient::scaled, Gradient::plain)) {
-    g.kind = Gradient::mixed;
-  } else if (before.kind == Gradient::zero || before.kind == Gradient::replaced || part.kind == Gradient::scaled) {
-    g.kind = part.kind;
-  }
-  if (is_sum_of_scales) g.dtype = kFloat;
-  if (g.dtype != before.dtype) g.unscaled_by = 0;  // a new tensor
-  g.is_vague |= g.on_replaced && is_sum_of_scales;
-  g.changed = false;
-  g.value += part.value;
-  g.error += part.error;
-  g.torch += part.torch;
-  if (g.kind != Gradient::mixed) round(g, part.value);
-}
-
 void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVerdict& verdict) {
   Gradient& g = gradients_[param];
   const Scaler& s = scalers_[scaler];
@@ -315,6 +210,7 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
     verdict.rules.add(g.rules);
   };
   const bool is_divided = !is_ready || (g.unscaled_by >> scaler & 1) != 0;
+  const bool stays = g.kind != Gradient::scaled && (is_divided || (g.kind == Gradient::unscaled && !g.changed));
   switch (g.kind) {
     case Gradient::none:
       return;
@@ -325,7 +221,7 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
         verdict.outcome = ScalerVerdict::not_stated;
         return;
       }
-      if (g.on_replaced && (is_divided || g.unit != static_cast<double>(s.scale))) {
+      if (g.on_replaced && (!is_ready || g.unit != static_cast<double>(s.scale))) {
         return refuse(Rule::replaced_and_scaled);
       }
       if (is_divided) {
@@ -351,6 +247,8 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
         g.value /= s.scale;
         g.error /= s.scale;
         follow(Rule::replaced);
+      } else if (g.kind == Gradient::unscaled && g.on_replaced) {
+        return refuse(Rule::unscaled_and_replaced);
       } else if (g.kind == Gradient::unscaled) {
         follow(Rule::unscaled);
       } else {
@@ -365,7 +263,7 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
        .torch = g.torch,
        .error = g.error,
        .dtype = g.dtype,
-       .unscaled_by = g.unscaled_by | uint64_t{1} << scaler};
+       .unscaled_by = g.unscaled_by | (stays ? 0 : uint64_t{1} << scaler)};
   round(g);
 }
 
@@ -418,6 +316,21 @@ ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool 
     legal_ &= is_true_gradient(g.value, g.torch);
     if (steps && !verdict.skipped) verdict.steps[p] = {-optimizer.lr * g.value, optimizer.lr * g.error};
   }
+  return verdict;
+}
+
+ScalerVerdict ScalerOracle::unscale_tensor(size_t param, size_t scaler) {
+  Scaler& s = scalers_[scaler];
+  Gradient& g = gradients_[param];
+  if (g.kind == Gradient::none) return {.outcome = ScalerVerdict::not_stated};
+  if (!s.used) return refusal(Rule::before_scale);
+  const uint64_t unscaled_by = std::exchange(g.unscaled_by, 0);
+  ScalerVerdict verdict;
+  unscale(param, scaler, /*is_ready=*/true, verdict);
+  g.unscaled_by |= unscaled_by;
+  s.tensors.checked = true;
+  s.tensors.overflow |= !std::isfinite(g.value);
+  legal_ = false;  // PyTorch has no such call
   return verdict;
 }
 
@@ -488,12 +401,13 @@ void ScalerOracle::set_scale(Scaler& scaler, double value) {
   ++scaler.writes;
   unsure_ |= scaler.scale == 1;  // a scaled gradient cannot be told from others
   scaler.records.assign(scaler.records.size(), {});
+  scaler.tensors = {};
   for (Gradient& g : gradients_) g.unscaled_by &= ~(uint64_t{1} << (&scaler - scalers_.data()));
 }
 
 void ScalerOracle::update(Scaler& scaler) {
-  const bool overflow =
-      std::any_of(scaler.records.begin(), scaler.records.end(), [](const Record& r) { return r.overflow; });
+  const bool overflow = scaler.tensors.overflow || std::any_of(scaler.records.begin(), scaler.records.end(),
+                                                               [](const Record& r) { return r.overflow; });
   float scale = scaler.scale;
   if (overflow) {
     const auto lower = static_cast<float>(scale * scaler.backoff);

@@ -17,6 +17,7 @@ enum class ScalerRule : uint8_t {
   unscaled,
   unscaled_and_scaled,
   unscaled_and_plain,
+  unscaled_and_replaced,
   zeroed,
   replaced,
   replaced_and_scaled,
@@ -67,8 +68,8 @@ struct ScalerGradient {
   DType dtype = kFloat;    ///< of what is stored
   bool changed = false;    ///< the program has written it since the last backward pass, unscale_ or step
   uint64_t unscaled_by{};  ///< bits: the scalers that have unscaled this memory in their iterations
-  // Of a scaled gradient: the scaler, how often its scale had been written, whether a replaced gradient is a part, and
-  // whether that part has since been brought to another scale.
+  // Of a scaled gradient: the scaler, how often its scale had been written, whether a replaced gradient is a part (also
+  // of an unscaled one), and whether that part has since been brought to another scale.
   size_t scaler = 0;
   uint64_t writes = 0;
   bool on_replaced = false, is_vague = false;
@@ -126,6 +127,7 @@ class ScalerOracle {
     int64_t interval, tracker = 0;
     bool used = false;    // has scaled a loss
     uint64_t writes = 0;  // of the scale
+    Record tensors = {};  // of unscale_tensor
     std::vector<Record> records;
     bool in_iteration() const;
   };
@@ -140,10 +142,13 @@ class ScalerOracle {
   void backward(const std::array<double, 3>& slopes, const Kept* scaled);
   /// The backward pass of the sum of a scaled loss and the same loss, which may be scaled by another scaler.
   void half_scaled_backward(const ScalerInstruction& call);
+  /// The backward pass of a loss, given a scale.
+  void seeded_backward(const std::array<double, 3>& slopes, double scale);
   /// Adds a backward pass's gradient to that of a parameter.
   void add(size_t param, ScalerGradient part);
   ScalerVerdict run(const ScalerInstruction& call);
   ScalerVerdict unscale_or_step(const ScalerInstruction& call, bool steps);
+  ScalerVerdict unscale_tensor(size_t param, size_t scaler);
   ScalerVerdict plain_step(size_t optimizer);
   /// Unscales a gradient, as a part of `verdict`.
   void unscale(size_t param, size_t scaler, bool is_ready, ScalerVerdict& verdict);

@@ -95,7 +95,7 @@ class ScalerProgramGenerator {
   /// Calls that change gradients, of parameters that have some.
   void change_gradients(size_t optimizer, bool scaled) {
     const size_t p = pick_of(program_.optimizers[optimizer].params);
-    switch (below(4)) {
+    switch (below(5)) {
       case 0:
         add({.call = ScalerCall::clip_norm, .optimizer = optimizer, .number = pick({0.5, 1.0, 100.0})});
         break;
@@ -103,7 +103,10 @@ class ScalerProgramGenerator {
         add({.call = ScalerCall::clip_value, .optimizer = optimizer, .number = pick({0.5, 1.0, 100.0})});
         break;
       case 2:
-        add({.call = ScalerCall::change, .param = p, .number = pick({0.5, 2.0, -1.0})});
+        add({.call = ScalerCall::change, .param = p, .number = pick({0.5, 2.0, -1.0}), .flag = chance(3)});
+        break;
+      case 3:
+        add({.call = ScalerCall::move, .param = p, .other = below(program_.params.size())});
         break;
       default:
         add({.call = ScalerCall::replace, .param = p, .number = scaled ? pick({64.0, -32.0}) : slope()});
@@ -159,7 +162,8 @@ class ScalerProgramGenerator {
     ScalerInstruction call{
         .call = ScalerCall::scaled_backward, .scaler = scaler, .flag = chance(5), .slopes = loss_of(params)};
     if (chance(12)) call.slopes[pick_of(params)] = pick({kInfinity, -kInfinity, std::nan("")});
-    if (!chance(4)) {
+    if (chance(10)) call.call = ScalerCall::seeded_backward;
+    if (call.call == ScalerCall::seeded_backward || !chance(4)) {
       add(call);
       return;
     }
@@ -177,7 +181,8 @@ class ScalerProgramGenerator {
                                      [&](size_t p) { return program_.grad_dtype(p) == kHalf; });
     const size_t form = below(10);
     if (form == 0) {  // unscales by itself
-      for (const size_t p : optimizer.params) add({.call = ScalerCall::undo_scale, .scaler = scaler, .param = p});
+      const auto call = pick({ScalerCall::undo_scale, ScalerCall::undo_scale, ScalerCall::unscale_tensor});
+      for (const size_t p : optimizer.params) add({.call = call, .scaler = scaler, .param = p, .flag = chance(3)});
       add({.call = ScalerCall::plain_step, .optimizer = o});
       return false;
     }
@@ -204,6 +209,7 @@ class ScalerProgramGenerator {
                         .scaler = below(program_.scalers.size()),
                         .optimizer = below(program_.optimizers.size()),
                         .param = below(program_.params.size()),
+                        .other = below(program_.params.size()),
                         .kept = below(8),
                         .flag = chance(2),
                         .slopes = loss_of(params)};
@@ -260,7 +266,8 @@ class ScalerProgramGenerator {
           break;
         case 6:
           if ((mistake = next(ScalerCall::scaled_backward)) == calls.end()) break;
-          mistake->call = pick({ScalerCall::half_scaled_backward, ScalerCall::plain_backward});
+          mistake->call =
+              pick({ScalerCall::half_scaled_backward, ScalerCall::plain_backward, ScalerCall::seeded_backward});
           mistake->number = pick({0.0, 1.0});
           break;
         case 7:
@@ -335,16 +342,23 @@ std::string to_string(const ScalerInstruction& i) {
     case ScalerCall::half_scaled_backward:
       return "l = " + loss_text(i.slopes) + "; m = " + (i.flag ? "l" : loss_text(i.slopes)) + "; (" + scaler +
              ".scale(l) + " + (i.number != 0 ? "the_next_scaler.scale(m)" : "m") + ").backward();";
+    case ScalerCall::seeded_backward:
+      return "(" + loss_text(i.slopes) + ").backward(full({}, " + scaler + ".get_scale()));";
     case ScalerCall::unscale:
       return scaler + ".unscale_(" + optimizer + ");";
+    case ScalerCall::unscale_tensor:
+      return scaler + ".unscale_({" + param + ".grad()});";
     case ScalerCall::clip_norm:
       return "clip_grad_norm_(" + optimizer + ".parameters(), " + value + ");";
     case ScalerCall::clip_value:
       return "clip_grad_value_(" + optimizer + ".parameters(), " + value + ");";
     case ScalerCall::change:
-      return param + ".grad().mul_(" + value + ");";
-    case ScalerCall::undo_scale:
-      return param + ".grad().mul_(1 / " + scaler + ".get_scale());";
+    case ScalerCall::undo_scale: {
+      const std::string factor = i.call == ScalerCall::change ? value : "1 / " + scaler + ".get_scale()";
+      return param + (i.flag ? ".grad().set_data(" + param + ".grad() * " : ".grad().mul_(") + factor + ");";
+    }
+    case ScalerCall::move:
+      return param + ".mutable_grad() = std::exchange(p" + std::to_string(i.other) + ".mutable_grad(), Tensor());";
     case ScalerCall::replace:
       return param + ".mutable_grad() = full({1}, " + value + ");";
     case ScalerCall::drop:

@@ -15,11 +15,14 @@ enum class ScalerCall : uint8_t {
   plain_backward,        ///< loss.backward(): scale() is forgotten
   half_scaled_backward,  ///< (scaler.scale(loss) + loss).backward(); if `flag`, both of one tensor. If `number` is
                          ///< not 0, the next scaler scales the second loss
+  seeded_backward,       ///< loss.backward(the scale)
   unscale,
+  unscale_tensor,  ///< scaler.unscale_({a gradient})
   clip_norm,
   clip_value,
-  change,        ///< multiplies a gradient in place by a number
-  undo_scale,    ///< multiplies a gradient in place by 1 / scale
+  change,        ///< multiplies a gradient by a number, in place or, if `flag`, with set_data()
+  undo_scale,    ///< multiplies a gradient by 1 / scale, in place or, if `flag`, with set_data()
+  move,          ///< makes the gradient of parameter `other` that of another parameter
   replace,       ///< makes a new tensor the gradient
   drop,          ///< makes an undefined tensor the gradient
   zero_grad,     ///< to none, or to zeros if `flag`
@@ -35,7 +38,7 @@ inline constexpr int kScalerCalls = static_cast<int>(ScalerCall::set_factors) + 
 
 struct ScalerInstruction {
   ScalerCall call;
-  size_t scaler = 0, optimizer = 0, param = 0;
+  size_t scaler = 0, optimizer = 0, param = 0, other = 0;
   size_t kept = 0;                 ///< of `backward`: which kept loss, modulo their number
   double number = 0;               ///< the factor, limit, new gradient or new scale
   bool flag = false;               ///< of scaled_backward: the loss in two parts; of backward: retains the graph

@@ -23,6 +23,7 @@ class ProcessGroup;
 namespace tandem::amp {
 
 struct GradientContext;
+struct SortedGradients;
 
 namespace detail {
 class SkipWatch;
@@ -116,9 +117,9 @@ class GradScaler {
   /// than the scale.
   void unscale_(optim::Optimizer& optimizer);
 
-  /// The same for plain tensors of any floating dtype, for gradients that no optimizer of this scaler uses. Returns the
-  /// found_inf flag, an f32 tensor of one element that is not 0 if there was an inf or NaN. The next update() counts
-  /// it.
+  /// The same for plain tensors of any floating dtype, for gradients that no optimizer of this scaler uses. Those that
+  /// are unscaled and have not been written since stay as they are. Returns the found_inf flag, an f32 tensor of one
+  /// element that is not 0 if there was an inf or NaN. The next update() counts it.
   Tensor unscale_(const std::vector<Tensor>& grads);
   /// Makes the next update() count a found_inf flag, f32 of one element, that other code has computed.
   void record_found_inf(const Tensor& found_inf);
@@ -204,8 +205,11 @@ class GradScaler {
     Stage stage;
     Tensor found_inf;
   };
+  /// The memory of a gradient, which stays the same if the program gives the gradient other memory by set_data().
   struct UnscaledGradient {
-    Tensor grad;
+    std::weak_ptr<Storage> storage;
+    int64_t offset, numel;
+    DType dtype;
     uint64_t version;  ///< after it was unscaled
   };
 
@@ -231,6 +235,8 @@ class GradScaler {
   bool has_flags() const { return !records_.empty() || !other_found_infs_.empty(); }
   void check_between_iterations();
   GradientContext context(bool is_unscaled);
+  /// Divides gradients by their scales, and sets the flag if one of them or of the unscaled ones is not finite.
+  void divide(const SortedGradients& sorted, const Tensor& found_inf);
   /// Unscales the optimizer's gradients and checks all of them. `found_inf` is the flag of an earlier call, if any.
   Tensor unscale_now(const optim::Optimizer& optimizer, Tensor found_inf);
   /// Makes room for a record and for gradients, so that adding them does not allocate.

@@ -1,6 +1,6 @@
 #pragma once
 // LossScale: the factor by which a gradient is multiplied. A backward pass passes it from the scaled loss along the
-// graph, and every leaf keeps it beside its `.grad`. A scaler divides each gradient by that scale, whatever its
+// graph, and the gradients that it writes to leaves keep it. A scaler divides each gradient by that scale, whatever its
 // current scale is.
 #include <cstdint>
 #include <memory>
@@ -39,22 +39,23 @@ struct LossScale : std::enable_shared_from_this<LossScale> {
 };
 using LossScalePtr = std::shared_ptr<const LossScale>;
 
-/// The scale of a leaf's `.grad`.
+/// What is known of the scale of a gradient.
 struct GradientScale {
-  LossScalePtr scale;            ///< null: the program has assigned the gradient, or there is none
-  bool is_unchanged = false;     ///< the gradient has not been written since its scale was noted
+  LossScalePtr scale;            ///< null: the program has made the gradient, or there is none
+  bool is_unchanged = false;     ///< the program has not written the gradient's memory since its scale was noted
   bool partly_assigned = false;  ///< a part of the sum was assigned by the program
   uint64_t version = 0;          ///< of the gradient when its scale was noted
-  bool is_shared = false;        ///< a part of memory that other tensors have, so that a write may be one of the others
 
   bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }  ///< false if unknown
-  /// True if the program has written the gradient since. Not known of memory that other tensors have too.
-  bool is_written() const { return !is_unchanged && !is_shared; }
   /// True if a step without a scaler would be wrong by the scale. A gradient that the program has written since the
   /// backward pass may have been unscaled by it.
   bool must_be_unscaled() const { return is_unchanged && (is(LossScale::Kind::scaled) || is(LossScale::Kind::mixed)); }
 };
 
+/// Returns the scale of a gradient, which it keeps if the program makes it the `.grad` of another leaf.
+GradientScale scale_of(const Tensor& gradient);
+/// Notes the scale of a gradient, as it is now.
+void note_scale(const Tensor& gradient, LossScalePtr scale, bool partly_assigned = false);
 /// Returns the scale of a leaf's `.grad`.
 GradientScale gradient_scale(const Tensor& leaf);
 /// Notes the scale of the defined `.grad` of a leaf, as it is now.
@@ -73,7 +74,7 @@ void note_written_gradient(const Tensor& leaf, const GradientScale& before);
 void replace_gradient(const Tensor& leaf, Tensor gradient);
 
 /// At the end of the scope, notes that the gradients of the leaves still have the scale that they had at its beginning,
-/// although they were written.
+/// although each was written once.
 class KeepGradientScales {
  public:
   explicit KeepGradientScales(const std::vector<Tensor>& leaves);
@@ -91,7 +92,7 @@ bool same_scale(const LossScale* a, const LossScale* b);
 /// The scale of a sum.
 struct ScaleOfSum {
   const LossScale* scale;
-  bool partly_assigned;  ///< one gradient is assigned and the other scaled
+  bool partly_assigned;  ///< one gradient is assigned and the other scaled or unscaled
 };
 /// The scale of the sum of gradients of scales a and b; either may be null. Each is first brought to that scale, if
 /// can_rescale() is true.

@@ -52,6 +52,16 @@ class Storage : public std::enable_shared_from_this<Storage> {
     if (current_capture()) [[unlikely]]
       note_captured_write();
   }
+  /// The same for a change of a gradient by code that knows its scale (autograd/loss_scale.h).
+  void bump_version_of_gradient() {
+    bump_version();
+    add_gradient_write();
+  }
+  void add_gradient_write() { gradient_writes_.fetch_add(1, std::memory_order_relaxed); }
+  /// The number of other changes, such as those that the program makes, modulo 2^32.
+  uint32_t other_writes() const {
+    return static_cast<uint32_t>(version()) - gradient_writes_.load(std::memory_order_relaxed);
+  }
   /// The graph capture during which the block was made, or 0. Each replay of that graph rewrites its contents.
   uint64_t capture_id() const { return capture_id_; }
 
@@ -81,6 +91,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   uint64_t capture_id_ = current_capture_id();
   bool owned_;
   std::atomic<Pointer> escaped_{Pointer::none};
+  std::atomic<uint32_t> gradient_writes_{0};
   std::atomic<uint64_t> version_{0};
   std::function<void(void*)> deleter_;
   std::atomic<PendingWrite*> pending_{nullptr};  // owned

@@ -1,0 +1,153 @@
+// What backward passes do to gradients, and how gradients are rounded.
+#include <algorithm>
+#include <cmath>
+
+#include "soak/scaler_oracle.h"
+
+namespace tandem::testing {
+namespace {
+
+using Gradient = ScalerGradient;
+using Rule = ScalerRule;
+
+/// Bounds of rounding: relative, generous for f32 because the inverse of a scale is rounded too; and absolute, near 0.
+double relative_error(DType dtype) { return dtype == kFloat ? 0x1p-20 : dtype == kHalf ? 0x1p-9 : 0x1p-6; }
+double absolute_error(DType dtype) { return dtype == kHalf ? 0x1p-24 : 0x1p-133; }
+/// From here on numbers round to infinity.
+double overflow_limit(DType dtype) { return dtype == kHalf ? 65520.0 : 0x1p128; }
+
+}  // namespace
+
+void ScalerOracle::round(Gradient& g, double added) {
+  g.error += relative_error(g.dtype) * (std::abs(g.value) + std::abs(added)) + absolute_error(g.dtype) / g.unit;
+  const double stored = std::abs(g.value * g.unit), slack = g.error * g.unit;
+  if (std::isfinite(stored) && stored + slack >= overflow_limit(g.dtype)) {
+    unsure_ |= stored - slack < overflow_limit(g.dtype);
+    g.value = std::copysign(HUGE_VAL, g.value);
+    g.torch = std::copysign(HUGE_VAL, g.torch);
+  }
+}
+
+void ScalerOracle::backward(const std::array<double, 3>& slopes, const Kept* scaled) {
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    if (slopes[p] == 0) continue;
+    Gradient part{.kind = Gradient::plain, .value = slopes[p], .torch = slopes[p]};
+    if (scaled) {
+      part.kind = Gradient::scaled;
+      part.unit = scaled->unit;
+      part.torch *= scaled->unit;
+      part.scaler = scaled->scaler;
+      part.writes = scaled->writes;
+      if (scaled->writes != scalers_[scaled->scaler].writes) part.rules.add(Rule::late_backward);
+    }
+    add(p, part);
+  }
+}
+
+void ScalerOracle::half_scaled_backward(const ScalerInstruction& call) {
+  Scaler& scaler = scalers_[call.scaler];
+  scaler.used = true;
+  const size_t second = next_scaler(call.scaler);
+  const bool both_scaled = call.number != 0;
+  if (both_scaled) scalers_[second].used = true;
+  const double second_unit = both_scaled ? scalers_[second].scale : 1;
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    const double slope = call.slopes[p];
+    if (slope == 0) continue;
+    // Gradients of two losses meet at the parameter, in its dtype. The scaler's own arrives last.
+    const bool meet_in_16_bits = program_->grad_dtype(p) != kFloat && !call.flag && second != call.scaler;
+    Gradient part{.kind = both_scaled && !meet_in_16_bits ? Gradient::scaled : Gradient::mixed,
+                  .value = 2 * slope,
+                  .unit = scaler.scale,
+                  .torch = slope * (scaler.scale + second_unit),
+                  .scaler = call.scaler,
+                  .writes = scaler.writes};
+    if (part.kind == Gradient::scaled && second != call.scaler) part.rules.add(Rule::two_scales);
+    const double largest = std::max(part.unit, second_unit);
+    unsure_ |= 2 * largest >= overflow_limit(kFloat);  // the gradient of a loss that both share
+    unsure_ |=
+        program_->params[p] == kHalf && std::isfinite(slope) && std::abs(2 * slope) * largest >= overflow_limit(kHalf);
+    add(p, part);
+  }
+}
+
+void ScalerOracle::seeded_backward(const std::array<double, 3>& slopes, double scale) {
+  for (size_t p = 0; p < gradients_.size(); ++p) {
+    const double g = slopes[p] * scale;
+    if (slopes[p] != 0) add(p, {.kind = Gradient::replaced, .value = g, .torch = g});
+  }
+}
+
+void ScalerOracle::add(size_t param, Gradient part) {
+  Gradient& g = gradients_[param];
+  part.dtype = program_->grad_dtype(param);
+  // What reaches a parameter of 16 bits has been rounded to them, also if a sum in f32 follows.
+  part.error += relative_error(program_->params[param]) * std::abs(part.value);
+  unsure_ |= program_->has_master(param) && std::abs(part.value * part.unit) >= overflow_limit(kHalf) &&
+             program_->params[param] == kHalf && std::isfinite(part.value);
+  round(part);
+  if (g.kind == Gradient::none) {
+    g = part;
+    return;
+  }
+  if (g.changed && (g.kind == Gradient::unscaled || (g.kind == Gradient::plain && part.kind != Gradient::plain))) {
+    g.kind = Gradient::replaced;
+  }
+  if (g.changed && g.kind == Gradient::scaled && part.kind == Gradient::plain) {  // it may have been unscaled
+    g = {.kind = Gradient::plain,
+         .value = g.value * g.unit,
+         .torch = g.torch,
+         .error = g.error * g.unit,
+         .dtype = g.dtype,
+         .unscaled_by = g.unscaled_by};
+  }
+  if (g.kind == Gradient::unscaled && g.on_replaced && part.kind == Gradient::scaled) g.kind = Gradient::mixed;
+  if (part.kind == Gradient::replaced && (g.kind == Gradient::scaled || g.kind == Gradient::unscaled)) {
+    part.value /= g.unit;
+    part.error /= g.unit;
+    g.on_replaced = true;
+  }
+  const Gradient before = g;
+  const auto were = [&](Gradient::Kind a, Gradient::Kind b) {
+    return (before.kind == a && part.kind == b) || (before.kind == b && part.kind == a);
+  };
+  const bool same = were(part.kind, part.kind) && g.scaler == part.scaler && g.writes == part.writes;
+  const bool is_sum_of_scales =
+      !same && (were(Gradient::scaled, Gradient::scaled) || were(Gradient::scaled, Gradient::unscaled));
+  if (part.kind == Gradient::scaled) {
+    if (before.kind == Gradient::replaced) {
+      g.value /= part.unit;
+      g.error /= part.unit;
+      g.on_replaced = true;
+    }
+    g.unit = part.unit;
+    g.scaler = part.scaler;
+    g.writes = part.writes;
+    if (is_sum_of_scales) g.dtype = kFloat;
+    if (g.kind != Gradient::mixed) round(g);  // brought to the scale of the part
+  }
+  if (were(Gradient::scaled, Gradient::scaled) && before.unit != part.unit) g.rules.add(Rule::two_scales);
+  if (were(Gradient::scaled, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_scaled);
+  if (were(Gradient::unscaled, Gradient::replaced)) g.rules.add(Rule::unscaled_and_replaced);
+  if (were(Gradient::scaled, Gradient::replaced)) g.rules.add(Rule::replaced_and_scaled);
+  if (were(Gradient::plain, Gradient::unscaled)) g.rules.add(Rule::unscaled_and_plain);
+  if (were(Gradient::plain, Gradient::replaced)) g.rules.add(Rule::replaced_and_plain);
+  g.rules.add(part.rules);
+  if (before.kind == Gradient::mixed || part.kind == Gradient::mixed || were(Gradient::scaled, Gradient::plain)) {
+    g.kind = Gradient::mixed;
+  } else if (before.kind == Gradient::zero || before.kind == Gradient::replaced || part.kind == Gradient::scaled) {
+    g.kind = part.kind;
+  }
+  if (is_sum_of_scales) g.dtype = kFloat;
+  // A new tensor, or one that may be scaled again.
+  if (g.dtype != before.dtype || g.kind != Gradient::unscaled || g.on_replaced) g.unscaled_by = 0;
+  g.is_vague |= g.on_replaced && is_sum_of_scales;
+  unsure_ |= g.is_vague && std::abs(before.value) >= overflow_limit(kFloat);  // it is unscaled first
+  g.changed = false;
+  g.value += part.value;
+  g.error += part.error;
+  g.torch += part.torch;
+  if (g.kind != Gradient::mixed) round(g, part.value);
+}
+
+}  // namespace tandem::testing
