@@ -75,6 +75,7 @@
 #include "tandem/tandem.h"
 #include "torch/tandem_dispatch.h"
 #include "torch/tandem_names.h"
+#include "torch/tandem_optim.h"
 
 // Programs declare names of their own in these namespaces. So each is a namespace, not an alias, and those with
 // namespaces in them list their names: with a using-directive, `nn` after `using namespace torch` would be torch::nn

@@ -43,6 +43,16 @@ IValue::IValue(const StateDict& state) {
   *this = IValue(std::move(dict));
 }
 
+IValue::IValue(Scalar value) {
+  if (value.is_boolean()) {
+    value_ = value.to<bool>();
+  } else if (value.is_floating_point()) {
+    value_ = value.to_double();
+  } else {
+    value_ = value.to_int64();
+  }
+}
+
 IValue IValue::bytes(std::string bytes) {
   IValue value;
   value.value_ = Bytes{std::make_shared<const std::string>(std::move(bytes))};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -56,6 +57,15 @@ class IValue {
   IValue(ivalue::Object object);
   /// A dictionary of tensors.
   IValue(const StateDict& state);
+  IValue(std::nullopt_t) {}
+  IValue(Scalar value);
+  IValue(IntArrayRef list) : IValue(list.vec()) {}
+  template <class T>
+  IValue(const std::optional<T>& value) {
+    if (value) *this = IValue(*value);
+  }
+  template <class... T>
+  IValue(const std::tuple<T...>& values);
   /// Bytes, which are not text: Python's `bytes`.
   static IValue bytes(std::string bytes);
 
@@ -95,6 +105,8 @@ class IValue {
   std::vector<Tensor> toTensorVector() const;
   std::vector<Tensor> toTensorList() const { return toTensorVector(); }
   std::vector<int64_t> toIntVector() const;
+  std::vector<int64_t> toIntList() const { return toIntVector(); }
+  std::vector<double> toDoubleList() const { return toDoubleVector(); }
   std::vector<double> toDoubleVector() const;
   /// `value.toTuple()->elements()`
   std::shared_ptr<const ivalue::Tuple> toTuple() const { return get<std::shared_ptr<const ivalue::Tuple>>("Tuple"); }
@@ -107,6 +119,14 @@ class IValue {
     return get<std::shared_ptr<const ivalue::Object>>("Object");
   }
   const ivalue::Object& toObjectRef() const { return *get<std::shared_ptr<const ivalue::Object>>("Object"); }
+  /// The value as a number, string, tensor, vector or tuple of these.
+  template <class T>
+  T to() const;
+  /// The same, or nothing for None.
+  template <class T>
+  std::optional<T> toOptional() const {
+    return isNone() ? std::nullopt : std::optional<T>(to<T>());
+  }
 
  private:
   using Text = std::shared_ptr<const std::string>;
@@ -208,6 +228,49 @@ struct Object {
 };
 
 }  // namespace ivalue
+
+template <class... T>
+IValue::IValue(const std::tuple<T...>& values)
+    : IValue(std::apply([](const T&... v) { return ivalue::Tuple({IValue(v)...}); }, values)) {}
+
+namespace detail {
+template <class... T, size_t... I>
+void set_tuple(std::tuple<T...>& values, const IValue& value, std::index_sequence<I...>) {
+  ((std::get<I>(values) = value.toTupleRef().elements().at(I).to<T>()), ...);
+}
+template <class... T>
+void convert(const IValue& value, std::tuple<T...>& result) {
+  set_tuple(result, value, std::index_sequence_for<T...>());
+}
+template <class T>
+void convert(const IValue& value, std::vector<T>& result) {
+  for (const IValue& item : value.toListRef()) result.push_back(item.to<T>());
+}
+template <class T>
+void convert(const IValue& value, std::optional<T>& result) {
+  result = value.toOptional<T>();
+}
+inline void convert(const IValue& value, std::string& result) { result = value.toStringRef(); }
+inline void convert(const IValue& value, Tensor& result) { result = value.toTensor(); }
+inline void convert(const IValue& value, Scalar& result) { result = value.toScalar(); }
+template <class T>
+requires std::is_arithmetic_v<T>
+void convert(const IValue& value, T& result) {
+  if constexpr (std::same_as<T, bool>) {
+    result = value.toBool();
+  } else if constexpr (std::integral<T>) {
+    result = static_cast<T>(value.toInt());
+  } else {
+    result = static_cast<T>(value.toDouble());
+  }
+}
+}  // namespace detail
+template <class T>
+T IValue::to() const {
+  T result{};
+  detail::convert(*this, result);
+  return result;
+}
 
 namespace jit {
 using tandem::IValue;

@@ -131,6 +131,98 @@ void exchange() {
   std::remove(path.c_str());
 }
 
+/// An optimizer of the program's own: gradient descent with momentum.
+struct HeavyBallOptions : torch::optim::OptimizerCloneableOptions<HeavyBallOptions> {
+  explicit HeavyBallOptions(double lr = 0.1) : lr_(lr) {}
+  TORCH_ARG(double, lr);
+  using pair = std::tuple<double, int64_t>;
+  TORCH_ARG(pair, momentum_and_delay) = {0.5, 1};
+  TORCH_ARG(std::optional<int64_t>, limit) = std::nullopt;
+
+ public:
+  double get_lr() const override { return lr(); }
+  void set_lr(double lr) override { lr_ = lr; }
+  void serialize(torch::serialize::OutputArchive& archive) const override {
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(lr);
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(momentum_and_delay);
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(limit);
+  }
+  void serialize(torch::serialize::InputArchive& archive) override {
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(double, lr);
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(pair, momentum_and_delay);
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG_OPTIONAL(int64_t, limit);
+  }
+};
+struct HeavyBallParamState : torch::optim::OptimizerCloneableParamState<HeavyBallParamState> {
+  TORCH_ARG(int64_t, step) = 0;
+  TORCH_ARG(torch::Tensor, velocity);
+  TORCH_ARG(torch::Tensor, unused);
+
+ public:
+  void serialize(torch::serialize::OutputArchive& archive) const override {
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(step);
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(velocity);
+    _TORCH_OPTIM_SERIALIZE_TORCH_ARG(unused);
+  }
+  void serialize(torch::serialize::InputArchive& archive) override {
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(int64_t, step);
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(torch::Tensor, velocity);
+    _TORCH_OPTIM_DESERIALIZE_TORCH_ARG(torch::Tensor, unused);
+  }
+};
+class HeavyBall : public torch::optim::Optimizer {
+ public:
+  HeavyBall(std::vector<torch::Tensor> params, HeavyBallOptions defaults = HeavyBallOptions())
+      : Optimizer({torch::optim::OptimizerParamGroup(std::move(params))},
+                  std::make_unique<HeavyBallOptions>(defaults)) {}
+  using Optimizer::step;
+  torch::Tensor step(LossClosure /*closure*/ = nullptr) override {
+    const torch::NoGradGuard no_grad;
+    for (auto& group : param_groups_) {
+      auto& options = static_cast<HeavyBallOptions&>(group.options());
+      for (auto& p : group.params()) {
+        if (!p.grad().defined()) continue;
+        auto& entry = state_[p.unsafeGetTensorImpl()];
+        if (!entry) {
+          auto made = std::make_unique<HeavyBallParamState>();
+          made->velocity(torch::zeros_like(p));
+          entry = std::move(made);
+        }
+        auto& state = static_cast<HeavyBallParamState&>(*entry);
+        state.step(state.step() + 1);
+        state.velocity().mul_(std::get<0>(options.momentum_and_delay())).add_(p.grad());
+        if (state.step() > std::get<1>(options.momentum_and_delay())) p.add_(state.velocity(), -options.lr());
+      }
+    }
+    return {};
+  }
+  void save(torch::serialize::OutputArchive& archive) const override { serialize(*this, archive); }
+  void load(torch::serialize::InputArchive& archive) override { serialize(*this, archive); }
+
+ private:
+  template <typename Self, typename Archive>
+  static void serialize(Self& self, Archive& archive) {
+    _TORCH_OPTIM_SERIALIZE_WITH_TEMPLATE_ARG(HeavyBall);
+  }
+};
+
+void own_optimizer() {
+  const std::string path = "archives_own.tmp";
+  Actor actor;
+  program::set_weights(*actor, 40);
+  HeavyBall first(actor->parameters(), HeavyBallOptions(0.2).momentum_and_delay({0.75, 2}).limit(5));
+  for (uint64_t step = 0; step < 3; ++step) train(actor, first, 41 + step);
+  torch::save(first, path);
+  HeavyBall second(actor->parameters());
+  torch::load(second, path);
+  const auto& options = static_cast<HeavyBallOptions&>(second.param_groups()[0].options());
+  program::report("own rate", options.lr());
+  program::report("own limit", static_cast<double>(options.limit().value()));
+  for (uint64_t step = 0; step < 2; ++step) train(actor, second, 50 + step);
+  program::report("own optimizer", state_sum(actor));
+  std::remove(path.c_str());
+}
+
 }  // namespace
 
 int main() {
@@ -138,4 +230,5 @@ int main() {
   if (!std::ifstream(path)) write(path);
   read(path);
   exchange();
+  own_optimizer();
 }
