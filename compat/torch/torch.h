@@ -234,7 +234,7 @@ inline std::vector<Tensor> cached_cast(ScalarType to, TensorList list, DeviceTyp
   return casts;
 }
 inline std::optional<Tensor> cached_cast(ScalarType to, const std::optional<Tensor>& x, DeviceType device = kCUDA) {
-  return x ? cached_cast(to, *x, device) : x;
+  return x ? std::optional(cached_cast(to, *x, device)) : x;
 }
 template <class T>
 T cached_cast(ScalarType /*to*/, T value, DeviceType /*device*/ = kCUDA) {

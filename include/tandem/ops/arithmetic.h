@@ -2,6 +2,7 @@
 // More element-wise arithmetic of two tensors, or of a tensor and a number. Two tensors broadcast against each other,
 // and their dtypes promote by PyTorch's rules. Sizes that do not broadcast throw ShapeError; an undefined tensor throws
 // StateError. On the CPU, an integer division by zero throws StateError.
+#include <concepts>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -145,7 +146,11 @@ inline Tensor clip(const Tensor& x, std::optional<Tensor> min, std::optional<Ten
 inline Tensor operator%(const Tensor& a, const Tensor& b) { return remainder(a, b); }
 inline Tensor operator%(const Tensor& a, Scalar b) { return remainder(a, b); }
 inline Tensor operator~(const Tensor& x) { return bitwise_not(x); }
-inline Tensor operator!(const Tensor& x) { return logical_not(x); }
+/// Of tensors only: `!x` of a std::optional<Tensor> tells whether it has no value.
+template <std::same_as<Tensor> T>
+Tensor operator!(const T& x) {
+  return logical_not(x);
+}
 inline Tensor operator&(const Tensor& a, const Tensor& b) { return bitwise_and(a, b); }
 inline Tensor operator&(const Tensor& a, Scalar b) { return bitwise_and(a, b); }
 inline Tensor operator|(const Tensor& a, const Tensor& b) { return bitwise_or(a, b); }

@@ -89,6 +89,10 @@ class Tensor {
  public:
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  /// No value is an undefined tensor, for arguments that may be absent.
+  Tensor(std::nullopt_t) {}
+  template <std::same_as<std::optional<Tensor>> Optional>
+  Tensor(const Optional& x) : impl_(x ? x->impl_ : nullptr) {}
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) = default;
   ~Tensor() = default;
