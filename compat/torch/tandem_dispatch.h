@@ -59,3 +59,33 @@
   AT_DISPATCH_SWITCH(dtype, name,                                                             \
                      AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) \
                          AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND3(a, b, c, dtype, name, ...)                                 \
+  AT_DISPATCH_SWITCH(dtype, name,                                                                  \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(a, dtype, name, ...) \
+  AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__))
+/// i32 and i64, as `index_t`.
+#define AT_DISPATCH_INDEX_TYPES(dtype, name, ...) \
+  AT_DISPATCH_SWITCH(                                                                   \
+      dtype, name, case ::tandem::kInt : {                                              \
+        using index_t [[maybe_unused]] = int32_t;                                       \
+        return __VA_ARGS__();                                                           \
+      } case ::tandem::kLong : {                                                        \
+        using index_t [[maybe_unused]] = int64_t;                                       \
+        return __VA_ARGS__();                                                           \
+      })
+
+// With libtorch's complex types, of which tandem has none.
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(dtype, name, ...) AT_DISPATCH_FLOATING_TYPES(dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(a, dtype, name, ...) \
+  AT_DISPATCH_FLOATING_TYPES_AND(a, dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(a, b, dtype, name, ...) \
+  AT_DISPATCH_FLOATING_TYPES_AND2(a, b, dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(dtype, name, ...) AT_DISPATCH_ALL_TYPES(dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(a, dtype, name, ...) \
+  AT_DISPATCH_ALL_TYPES_AND(a, dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(a, b, dtype, name, ...) \
+  AT_DISPATCH_ALL_TYPES_AND2(a, b, dtype, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(a, b, c, dtype, name, ...) \
+  AT_DISPATCH_ALL_TYPES_AND3(a, b, c, dtype, name, __VA_ARGS__)

@@ -77,6 +77,8 @@
 #include "torch/tandem_names.h"
 #include "torch/tandem_optim.h"
 
+struct CUstream_st;  // of the CUDA driver
+
 // Programs declare names of their own in these namespaces. So each is a namespace, not an alias, and those with
 // namespaces in them list their names: with a using-directive, `nn` after `using namespace torch` would be torch::nn
 // or tandem::nn.
@@ -89,18 +91,57 @@ using namespace tandem::amp;
 }
 namespace autograd {
 using namespace tandem::autograd;
+/// libtorch's mode that explains errors of backward. It has no effect: tandem's errors name the op, and the tools of
+/// tandem/amp/tools.h find NaN.
+struct AnomalyMode {
+  static bool is_enabled() { return false; }
+  static void set_enabled(bool enabled, bool /*check_nan*/ = true) {
+    if (enabled) tandem::warn_once("AnomalyMode has no effect; tandem/amp/tools.h has tools that find NaN");
+  }
+};
+struct DetectAnomalyGuard {
+  explicit DetectAnomalyGuard(bool check_nan = true) { AnomalyMode::set_enabled(true, check_nan); }
+};
+/// x.detach(), as a leaf that requires grad or not.
+inline Variable make_variable(const tandem::Tensor& x, bool requires_grad = false) {
+  return x.detach().requires_grad_(requires_grad);
 }
+}  // namespace autograd
 namespace cuda {
 using namespace tandem::cuda;
-using CUDAStream = tandem::Stream;
+/// A stream that converts to the driver's, for launches of kernels.
+class CUDAStream : public tandem::Stream {
+ public:
+  CUDAStream(const tandem::Stream& stream) : Stream(stream) {}
+  CUstream_st* stream() const { return static_cast<CUstream_st*>(handle()); }
+  operator CUstream_st*() const { return stream(); }
+  DeviceIndex device_index() const { return static_cast<DeviceIndex>(device().index()); }
+};
+using CUDAEvent = tandem::Event;
 using CUDAGuard = tandem::DeviceGuard;
 using CUDAStreamGuard = tandem::StreamGuard;
-inline Stream getCurrentCUDAStream(DeviceIndex index = -1) { return current_stream(Device(kCUDA, index)); }
-inline Stream getDefaultCUDAStream(DeviceIndex index = -1) { return Stream(Device(kCUDA, index)); }
-inline Stream getStreamFromPool(bool high_priority = false, DeviceIndex index = -1) {
+class OptionalCUDAGuard {
+ public:
+  explicit OptionalCUDAGuard(std::optional<Device> device = {}) : guard_(device.value_or(Device(kCPU))) {}
+
+ private:
+  tandem::DeviceGuard guard_;
+};
+inline CUDAStream getCurrentCUDAStream(DeviceIndex index = -1) { return current_stream(Device(kCUDA, index)); }
+inline CUDAStream getDefaultCUDAStream(DeviceIndex index = -1) { return Stream(Device(kCUDA, index)); }
+inline CUDAStream getStreamFromPool(bool high_priority = false, DeviceIndex index = -1) {
   return stream_from_pool(Device(kCUDA, index), high_priority);
 }
+/// Waits for the device with this index, or for the current one.
+inline void synchronize(int64_t index = -1) {
+  if (index < 0) return tandem::cuda::synchronize();
+  const tandem::DeviceGuard guard(Device(kCUDA, static_cast<int>(index)));
+  tandem::cuda::synchronize();
+}
 inline void setCurrentCUDAStream(const Stream& stream) { set_current_stream(stream); }
+namespace CUDACachingAllocator {
+inline void emptyCache() { empty_cache(); }
+}  // namespace CUDACachingAllocator
 namespace amp {
 using namespace tandem::amp;
 }
@@ -134,7 +175,11 @@ using namespace tandem::nn::functional;
 }
 namespace init {
 using namespace tandem::nn::init;
+inline std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const tandem::Tensor& x) {
+  const auto fan = calculate_fan_in_and_fan_out(x);
+  return {fan.in, fan.out};
 }
+}  // namespace init
 namespace parallel {
 using namespace tandem::nn::parallel;
 }
@@ -145,6 +190,9 @@ using namespace tandem::nn::utils::rnn;
 }
 }  // namespace utils
 }  // namespace nn
+namespace mps {
+inline bool is_available() { return false; }
+}  // namespace mps
 namespace optim {
 using namespace tandem::optim;
 }
@@ -161,7 +209,14 @@ using namespace tandem::libtorch::names;
 namespace cuda = torch::cuda;
 namespace impl {
 using tandem::GenericDict;
-}
+template <ScalarType T>
+using ScalarTypeToCPPType = tandem::DTypeToCpp<T>;
+}  // namespace impl
+template <class T>
+using CppTypeToScalarType = tandem::CppToDType<T>;
+template <std::same_as<IValue> Key, std::same_as<IValue> Value>
+using Dict = tandem::GenericDict;
+using OptionalIntArrayRef = std::optional<IntArrayRef>;
 namespace ivalue {
 using namespace tandem::ivalue;
 }
@@ -173,9 +228,64 @@ TensorOptions dtype() {
   return tandem::dtype_of<T>;
 }
 
-/// tandem has one type for both.
-constexpr ScalarType typeMetaToScalarType(ScalarType dtype) { return dtype; }
-constexpr ScalarType scalarTypeToTypeMeta(ScalarType dtype) { return dtype; }
+/// A dtype, with libtorch's functions of the type that x.dtype() has there.
+class TypeMeta {
+ public:
+  constexpr TypeMeta(ScalarType dtype) : dtype_(dtype) {}
+  static constexpr TypeMeta fromScalarType(ScalarType dtype) { return dtype; }
+  template <class T>
+  static constexpr TypeMeta Make() {
+    return tandem::dtype_of<T>;
+  }
+  constexpr operator ScalarType() const { return dtype_; }
+  constexpr ScalarType toScalarType() const { return dtype_; }
+  constexpr bool isScalarType(ScalarType dtype) const { return dtype_ == dtype; }
+  constexpr size_t itemsize() const { return tandem::element_size(dtype_); }
+  std::string name() const { return tandem::str(dtype_); }
+  friend std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.dtype_; }
+
+ private:
+  ScalarType dtype_;
+};
+constexpr ScalarType typeMetaToScalarType(TypeMeta dtype) { return dtype; }
+constexpr TypeMeta scalarTypeToTypeMeta(ScalarType dtype) { return dtype; }
+constexpr ScalarType promoteTypes(ScalarType a, ScalarType b) { return tandem::promote_types(a, b); }
+constexpr bool isComplexType(ScalarType /*dtype*/) { return false; }
+constexpr bool isReducedFloatingType(ScalarType dtype) { return tandem::is_reduced_floating_point(dtype); }
+inline std::string DeviceTypeName(DeviceType type, bool lower_case = false) {
+  return type == kCPU ? (lower_case ? "cpu" : "CPU") : (lower_case ? "cuda" : "CUDA");
+}
+
+// The kinds of errors.
+using ValueError = tandem::StateError;
+using TypeError = tandem::DTypeError;
+
+/// Standard types and functions, and sizes, by libtorch's names.
+using std::get_if, std::holds_alternative, std::make_optional, std::string_view, std::variant, std::visit;
+template <class T, unsigned N>
+using SmallVector = std::vector<T>;
+namespace guts {
+using std::to_string, std::apply, std::conjunction, std::disjunction;
+}
+using tandem::str;
+template <class Items>
+std::string Join(const std::string& separator, const Items& items) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : separator) + str(item);
+  return text;
+}
+template <class Items>
+int64_t multiply_integers(const Items& items) {
+  return std::accumulate(std::begin(items), std::end(items), int64_t{1}, std::multiplies<>());
+}
+template <class T>
+ArrayRef<T> makeArrayRef(const std::vector<T>& list) {
+  return list;
+}
+template <class T>
+ArrayRef<T> makeArrayRef(const T* data, size_t size) {
+  return {data, size};
+}
 
 /// The integers in [0, end) or [begin, end), for loops.
 template <std::integral T>
@@ -191,8 +301,13 @@ auto irange(First begin, Last end) {
 namespace at {
 using namespace c10;
 using c10::dtype;
-using tandem::Reduction;
+namespace Reduction {
+using Reduction = tandem::LossReduction;
+using enum tandem::LossReduction;
+}  // namespace Reduction
 using TensorBase = Tensor;
+using DimVector = std::vector<int64_t>;
+using tandem::RestrictPtrTraits;
 
 /// Methods of x as functions.
 inline int64_t numel(const Tensor& x) { return x.numel(); }
@@ -200,9 +315,38 @@ inline int64_t size(const Tensor& x, int64_t dim) { return x.size(dim); }
 inline int64_t stride(const Tensor& x, int64_t dim) { return x.stride(dim); }
 inline bool is_floating_point(const Tensor& x) { return x.is_floating_point(); }
 inline bool is_signed(const Tensor& x) { return x.is_signed(); }
-inline bool is_complex(const Tensor& /*x*/) { return false; }
+inline bool is_complex(const Tensor& x) { return x.is_complex(); }
+inline bool is_nonzero(const Tensor& x) { return x.is_nonzero(); }
+inline bool is_same_size(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes(); }
+inline Tensor conj(const Tensor& x) { return x.conj(); }
+inline Tensor real(const Tensor& x) { return x; }
+inline Tensor resolve_conj(const Tensor& x) { return x.resolve_conj(); }
+inline Tensor sgn(const Tensor& x) { return x.sgn(); }
+inline Tensor adjoint(const Tensor& x) { return x.adjoint(); }
 
+/// Other names.
+inline Tensor log_sigmoid(const Tensor& x) { return tandem::logsigmoid(x); }
+inline Tensor linalg_diagonal(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+  return x.diagonal(offset, dim1, dim2);
+}
+inline Tensor linalg_matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
+inline std::vector<Tensor> nonzero_numpy(const Tensor& x) { return x.nonzero().unbind(1); }
+inline Tensor pad_sequence(TensorList sequences, bool batch_first = false, double padding_value = 0,
+                           std::string_view padding_side = "right") {
+  return tandem::nn::utils::rnn::pad_sequence(sequences, batch_first, padding_value, padding_side);
+}
+inline Tensor trapz(const Tensor& y, const Tensor& x, int64_t dim = -1) { return tandem::trapezoid(y, x, dim); }
+inline Tensor trapz(const Tensor& y, double dx = 1, int64_t dim = -1) { return tandem::trapezoid(y, dx, dim); }
+
+using tandem::device_of;
 inline bool hasCUDA() { return tandem::cuda::is_available(); }
+inline bool hasMPS() { return false; }
+struct CPUGeneratorImpl;
+/// A generator with this seed.
+template <class Impl>
+Generator make_generator(uint64_t seed = Generator::kDefaultSeed) {
+  return Generator(seed);
+}
 namespace detail {
 inline Generator createCPUGenerator(uint64_t seed = tandem::Generator::kDefaultSeed) { return Generator(seed); }
 inline const Generator& getDefaultCPUGenerator() { return tandem::default_generator(); }
@@ -276,6 +420,10 @@ T parallel_reduce(int64_t begin, int64_t end, int64_t /*grain_size*/, T initial,
   return begin < end ? f(begin, end, initial) : initial;
 }
 inline int get_thread_num() { return 0; }
+namespace internal {
+inline constexpr int64_t GRAIN_SIZE = 32768;
+}
+inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
 inline bool in_parallel_region() { return false; }
 }  // namespace at
 
@@ -284,7 +432,7 @@ using namespace at;
 }  // namespace torch
 
 namespace caffe2 {
-using TypeMeta = tandem::DType;
+using TypeMeta = c10::TypeMeta;
 }
 
 /// libtorch's version whose names tandem has (docs/libtorch_names.md).
@@ -301,6 +449,8 @@ using TypeMeta = tandem::DType;
 #define TORCH_API
 #define C10_API
 #define C10_UNUSED [[maybe_unused]]
+#define C10_LIKELY(condition) (condition)
+#define C10_UNLIKELY(condition) (condition)
 
 #define TORCH_CHECK(condition, ...) TANDEM_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT(condition, ...) TANDEM_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
@@ -310,6 +460,26 @@ using TypeMeta = tandem::DType;
 #define TORCH_CHECK_LE(a, b) TANDEM_ASSERT((a) <= (b), #a " <= " #b ": ", a, " and ", b)
 #define TORCH_CHECK_GT(a, b) TANDEM_ASSERT((a) > (b), #a " > " #b ": ", a, " and ", b)
 #define TORCH_CHECK_GE(a, b) TANDEM_ASSERT((a) >= (b), #a " >= " #b ": ", a, " and ", b)
+/// Checks of calls of the CUDA runtime, for files that include it.
+#define C10_CUDA_CHECK(call)                                                                                \
+  do {                                                                                                      \
+    const cudaError_t tandem_error = (call);                                                                \
+    if (tandem_error != cudaSuccess) throw ::tandem::BackendError(#call, cudaGetErrorString(tandem_error)); \
+  } while (0)
+#define AT_CUDA_CHECK(call) C10_CUDA_CHECK(call)
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
+#define TANDEM_CHECK_AS(Type, condition, ...) \
+  ((condition) ? static_cast<void>(0) : throw ::tandem::Type(::tandem::str(__VA_ARGS__)))
+#define TORCH_CHECK_INDEX(condition, ...) TANDEM_CHECK_AS(IndexError, condition, __VA_ARGS__)
+#define TORCH_CHECK_VALUE(condition, ...) TANDEM_CHECK_AS(StateError, condition, __VA_ARGS__)
+#define TORCH_CHECK_TYPE(condition, ...) TANDEM_CHECK_AS(DTypeError, condition, __VA_ARGS__)
+#define TORCH_CHECK_NOT_IMPLEMENTED(condition, ...) TANDEM_CHECK_AS(NotImplementedError, condition, __VA_ARGS__)
+#ifdef NDEBUG
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) static_cast<void>(0)
+#else
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
+#endif
+#define C10_THROW_ERROR(type, message) throw ::c10::type(message)
 #define AT_ASSERT(condition, ...) TANDEM_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
 #define AT_ASSERTM(condition, ...) TANDEM_ASSERT(condition __VA_OPT__(, ) __VA_ARGS__)
 #define AT_ERROR(...) TANDEM_ASSERT(false __VA_OPT__(, ) __VA_ARGS__)

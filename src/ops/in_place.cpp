@@ -10,6 +10,7 @@
 #include "tandem/ops/broadcast.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
+#include "tandem/ops/dropout.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/elementwise_forms-inl.h"
 #include "tandem/ops/index_forms-inl.h"
@@ -367,6 +368,11 @@ TANDEM_ACTIVATION(leaky_relu, (const Tensor& x, Scalar negative_slope), negative
 TANDEM_ACTIVATION(rrelu, (const Tensor& x, Scalar lower, Scalar upper, bool training), lower, upper, training)
 TANDEM_ACTIVATION(hardtanh, (const Tensor& x, Scalar min_val, Scalar max_val), min_val, max_val)
 TANDEM_ACTIVATION(threshold, (const Tensor& x, Scalar threshold, Scalar value), threshold, value)
+TANDEM_ACTIVATION(gelu, (const Tensor& x, const std::string& approximate), approximate)
+TANDEM_ACTIVATION(dropout, (const Tensor& x, double p, bool training), p, training)
+TANDEM_ACTIVATION(alpha_dropout, (const Tensor& x, double p, bool training), p, training)
+TANDEM_ACTIVATION(feature_dropout, (const Tensor& x, double p, bool training), p, training)
+TANDEM_ACTIVATION(feature_alpha_dropout, (const Tensor& x, double p, bool training), p, training)
 #undef TANDEM_ACTIVATION
 
 namespace {

@@ -83,7 +83,7 @@ Tensor Tensor::mean(IntArrayRef dims, bool keepdim, std::optional<DType> dtype) 
   return tandem::mean(*this, dims, keepdim, dtype);
 }
 Tensor Tensor::var() const { return tandem::var(*this); }
-Tensor Tensor::var(IntArrayRef dims, int64_t correction, bool keepdim) const {
+Tensor Tensor::var(IntArrayRef dims, std::optional<Scalar> correction, bool keepdim) const {
   return tandem::var(*this, dims, correction, keepdim);
 }
 Tensor Tensor::norm(Scalar p, std::optional<DType> dtype) const { return tandem::norm(*this, p, dtype); }

@@ -66,7 +66,7 @@ Tensor Tensor::prod(std::optional<DType> dtype) const { return tandem::prod(*thi
 Tensor Tensor::prod(int64_t dim, bool keepdim, std::optional<DType> dtype) const {
   return tandem::prod(*this, dim, keepdim, dtype);
 }
-Tensor Tensor::std(IntArrayRef dims, int64_t correction, bool keepdim) const {
+Tensor Tensor::std(IntArrayRef dims, std::optional<Scalar> correction, bool keepdim) const {
   return tandem::std(*this, dims, correction, keepdim);
 }
 Tensor Tensor::std() const { return tandem::std(*this); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <new>
 #include <ostream>
 #include <stdexcept>
@@ -150,7 +151,7 @@ std::string text_of(const Tensor& x, int64_t line_size) {
   } else if (!values.empty()) {
     put_matrices(out, values, sizes, line_size);
   }
-  put(out, "[ {}{}Type{{{}}} ]", x.is_cpu() ? "CPU" : "CUDA", toString(x.dtype()), fmt::join(sizes, ","));
+  put(out, "[ {}{{{}}} ]", x.toString(), fmt::join(sizes, ","));
   return fmt::to_string(out);
 }
 
@@ -170,6 +171,20 @@ std::string to_string(const Tensor& x, int64_t line_size) {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size) { return out << to_string(x, line_size); }
+void print(const Tensor& x, int64_t line_size) { print(std::cout, x, line_size); }
+std::ostream& operator<<(std::ostream& out, const DeprecatedTypeProperties& type) { return out << type.toString(); }
+
+std::string Tensor::toString() const {
+  if (!defined()) return "UndefinedType";
+  return fmt::format("{}{}Type", is_cpu() ? "CPU" : "CUDA", tandem::toString(dtype()));
+}
+void Tensor::print() const {
+  if (!defined()) {
+    std::cerr << "[UndefinedTensor]\n";
+  } else {
+    std::cerr << "[" << toString() << " " << sizes() << "]\n";
+  }
+}
 
 std::ostream& operator<<(std::ostream& out, IntArrayRef values) { return out << to_string(values); }
 std::ostream& operator<<(std::ostream& out, DType dtype) {
@@ -198,6 +213,7 @@ const char* toString(DType dtype) {
                                    "Float8_e8m0fnu", "UInt16", "UInt32", "UInt64",   "Undefined"};
   return names[static_cast<int>(dtype)];
 }
+std::ostream& operator<<(std::ostream& out, Layout /*layout*/) { return out << "Strided"; }
 std::ostream& operator<<(std::ostream& out, DeviceType type) { return out << name(type); }
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.str(); }
 std::ostream& detail::print_number(std::ostream& out, Scalar value) {

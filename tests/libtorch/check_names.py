@@ -28,8 +28,7 @@ LEFT_OUT = [
     (r".*(quant(ize|iz)|qparams|q_per_channel|q_scale|q_zero|qscheme|int_repr|fbgemm).*", "quantisation"),
     (r".*(sparse|coalesce|csr|csc|bsr|bsc|crow_|ccol_|row_indices|col_indices).*|hspmm|sspaddmm|smm|indices|values|"
      r"indices_copy|values_copy|dense_dim|kSparse", "sparse tensors"),
-    (r".*complex.*|chalf|conj.*|resolve_(conj|neg)|angle|imag|real|isreal|polar|sgn_?|is_(conj|neg)|m?H|matrix_H|adjoint",
-     "complex numbers"),
+    (r".*complex.*|chalf|conj.*|resolve_neg|angle|imag|polar|matrix_H", "complex numbers"),
     (r"(cudnn|miopen|mkldnn|thnn|slow_conv|native)_.*|to_mkldnn|.*_overrideable|conv_depthwise3d|convolution",
      "kernels of one backend; the plain name chooses"),
     (r"is_(hip|hpu|ipu|lazy|maia|meta|metal|mkldnn|mps|mtia|privateuseone|vulkan|ve|xla|xpu|distributed|fake)|hip|meta|"
@@ -40,10 +39,10 @@ LEFT_OUT = [
      r"scaled_modified_.*|shifted_chebyshev_.*|spherical_bessel_.*|zeta|gammainc|gammaincc|i[01]e?|ndtri?|log_ndtr|"
      r"entr|erfcx|multigammaln|polygamma|xlog1py)|i0_?|igammac?_?|m?vlgamma_?|polygamma_?",
      "special functions beyond the gamma and error functions"),
-    (r"getIntrusivePtr|unsafeReleaseIntrusivePtr|wrap_tensor_impl|key_set|toString|toType|C10_DEPRECATED_MESSAGE|"
-     r"use_count|weak_use_count|is_uniquely_owned|tensor_data|variable_data|numpy_T|.*_or_false|has_storage|quantizer|"
-     r"expect_contiguous|.*grad_dtype|is_same_size|share_memory_|(sym_)?constrain.*|is_inference|output_nr|"
-     r"remove_hook|enumtype|init_num_threads|isFloatingType|isIntegralType|elementSize|kname",
+    (r"getIntrusivePtr|unsafeReleaseIntrusivePtr|wrap_tensor_impl|key_set|C10_DEPRECATED_MESSAGE|"
+     r"weak_use_count|is_uniquely_owned|tensor_data|variable_data|numpy_T|.*_or_false|has_storage|quantizer|"
+     r"expect_contiguous|.*grad_dtype|is_same_size|share_memory_|(sym_)?constrain.*|is_inference|output_nr|enumtype|"
+     r"kname",
      "internals of libtorch's Tensor"),
 ]
 
@@ -51,23 +50,20 @@ LEFT_OUT = [
 # Names that exist in another form: a pattern of `place::name`, and what to write instead.
 DIFFERENT = [
     (r"torch::special_(\w+)", "`special::` and the name"),
-    (r"torch::(uniform|cauchy|exponential|geometric|log_normal|random|fill|zero|resize|resize_as|set|clip_|clamp_m\w+_|"
-     r"addmv_|as_strided_|gcd_|lcm_|ldexp_|logit_|nan_to_num_|xlogy_|gelu_|copy|resize_as_|(alpha_|feature_)*dropout_|"
-     r"rrelu_with_noise_?|is_nonzero|embedding_renorm|feature_dropout_)", "the method of `Tensor`, or the function that returns a new tensor"),
-  
+    (r"torch::(uniform|cauchy|exponential|geometric|log_normal|random|fill|zero|resize|resize_as|set|as_strided_|copy|"
+     r"rrelu_with_noise_?|embedding_renorm)", "the method of `Tensor`, or the function that returns a new tensor"),
     (r"torch::(grid_sampler_[23]d|nll_loss_nd|slow_conv3d|norm_except_dim|linalg__powsum|segment_reduce|"
      r"batch_norm_(elemt|gather_stats\w*|stats|update_stats)|fused_moving_avg_obs_fake_quant|empty_permuted|from_file|"
      r"(un)?flatten_dense_tensors|unique_dim_consecutive|k(GRU|LSTM|Mish|RNN_\w+|SiLU)|set_num_interop_threads)",
      "used by libtorch itself; the modules and functions built on it exist"),
-    (r"torch::(log_sigmoid|pad_sequence|trapz|linalg_(diagonal|matmul)|nonzero_numpy)|Tensor::nonzero_numpy",
-     "`logsigmoid`, `nn::utils::rnn::pad_sequence`, `trapezoid`, `diagonal`, `matmul`, `unbind(nonzero(x), 1)`"),
+    (r"Tensor::nonzero_numpy", "`unbind(nonzero(x), 1)`"),
     (r"nn::(Any(ModuleHolder|ModulePlaceholder|Value)|\w+PoolOptions|\w+PadOptions)",
      "`AnyModule` needs none; options exist for each number of dimensions"),
     (r"data::WorkerException", "the dataset's own exception, which a worker's thread passes on"),
     (r"data::datasets::Chunk\w+", "`data::datasets::StatefulDataset`, whose `get_batch()` reads the next chunk"),
     (r"nn::Module::is_serializable", "all modules are"),
-    (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|print|type|to_dense|"
-     r"generic_packed_accessor|packed_accessor|as_strided_)", "`packed_accessor32` and `64`; the rest is deprecated or internal"),
+    (r"autograd::(Edge|edge_list|SavedVariable|profiler)|torch::view_as_real|Tensor::(m|name|generic_packed_accessor|"
+     r"as_strided_)", "`packed_accessor`; the rest is deprecated or internal"),
 ]
 
 
@@ -80,11 +76,25 @@ def reason_to_leave_out(place, name):
     return ("different", instead) if instead else ("missing", "")
 
 
+# Lists of parameters that tandem lacks: a pattern, and what to write instead.
+PARAMETERS = [
+    (r"(addmm|baddbmm|bmm|mm)\(.*ScalarType.*", "Only CUDA has these in libtorch; `mm_out` and its kin write to an `out` of "
+     "another dtype"),
+    (r"upsample_\w+\(.*ArrayRef<double>\)", "`nn::functional::interpolate` takes the factors instead of the sizes"),
+    (r"embedding_bag\(.*", "`nn::functional::embedding_bag`; tandem's function returns the sums only, without the three "
+     "other tensors that libtorch's backward needs"),
+    (r"rrelu_\(.*Generator\)", "`manual_seed` or a GeneratorGuard sets the random numbers of activations"),
+    (r"gradient\(.*ArrayRef<Scalar>, int64_t, int64_t\)", "Ambiguous in libtorch, too, unless the dimension is an "
+     "`std::optional<int64_t>`"),
+    (r"Tensor::suggest_memory_format\(bool\)", "Always as with `false`"),
+]
+
+
 # What a call passes for the types of parameters.txt that are not types of tandem.
 PRELUDE = """
 using namespace torch;
 using text = const char*;
-constexpr Reduction reduction_ = Reduction::Mean;
+constexpr Reduction::Reduction reduction_ = Reduction::Mean;
 template <class T> T value();
 void calls(Tensor& self) {
 """
@@ -188,8 +198,12 @@ def page_of(data, missing, parameters):
                 lines += [(f"{reason[0].upper()}{reason[1:]}: " if reason else "") +
                           ", ".join(f"`{n}`" for n in names), ""]
     lines += ["## Parameters", "",
-              "Parameters that functions and methods of these names have in libtorch only. `text` is a literal.", "",
-              ", ".join(f"`{p}`" for p in parameters), ""]
+              "Parameters that functions and methods of these names have in libtorch only. `text` is a literal.", ""]
+    for pattern, reason in PARAMETERS:
+        lines += [f"{reason}: " + ", ".join(f"`{p}`" for p in parameters if re.fullmatch(pattern, p)), ""]
+    unexplained = [p for p in parameters if not any(re.fullmatch(pattern, p) for pattern, _ in PARAMETERS)]
+    if unexplained:
+        sys.exit("add these parameters to tandem, or to PARAMETERS with what to write instead: " + ", ".join(unexplained))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -19,7 +19,7 @@ def main():
     with open(expected_path, encoding="utf-8") as file:
         expected = file.read().replace("torch::", "tandem::").splitlines()
     run = subprocess.run([program], capture_output=True, text=True, cwd=os.path.dirname(os.path.dirname(expected_path)))
-    actual = run.stdout.splitlines()
+    actual = run.stdout.replace("torch::", "tandem::").splitlines()  # expressions that the program prints
     faults = [] if run.returncode == 0 else [f"exit status {run.returncode}: {run.stderr}"]
     if len(actual) != len(expected):
         faults.append(f"{len(actual)} lines, expected {len(expected)}")

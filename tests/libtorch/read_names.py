@@ -312,9 +312,9 @@ def names_header():
 
 
 if __name__ == "__main__":
-    names = read()
+    names, header = read(), names_header()
     with open(os.path.join(HERE, "../../compat/torch/tandem_names.h"), "w", encoding="utf-8") as file:
-        file.write("\n".join(names_header()) + "\n")
+        file.write("\n".join(header) + "\n")
     with open(os.path.join(HERE, "names.json"), "w", encoding="utf-8") as file:
         json.dump({"version": torch.__version__, "names": names}, file, indent=0)
         file.write("\n")

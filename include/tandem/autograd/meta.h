@@ -51,6 +51,7 @@ class NodePtr {
 struct Edge {
   NodePtr node;
   uint32_t input = 0;
+  bool is_valid() const { return static_cast<bool>(node); }
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 

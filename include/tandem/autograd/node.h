@@ -46,6 +46,13 @@ struct Node : std::enable_shared_from_this<Node> {
   /// again.
   virtual void release() {}
 
+  /// libtorch's names of the fields below.
+  const std::vector<Edge>& next_edges() const { return next; }
+  const Edge& next_edge(size_t i) const { return next.at(i); }
+  size_t num_inputs() const { return outputs.size(); }
+  size_t num_outputs() const { return next.size(); }
+  uint64_t sequence_nr() const { return sequence; }
+
   const char* op;
   uint64_t sequence;       ///< increases in recording order; the engine runs the highest first
   std::vector<Edge> next;  ///< one per input of the op

@@ -28,6 +28,7 @@ class SavedValue {
   double toDouble() const { return to<double>(); }
   const std::string& toStringRef() const { return kept<std::string>(); }
   Tensor toTensor() const { return to<Tensor>(); }
+  Scalar toScalar() const { return to<Scalar>(); }
   std::vector<int64_t> toIntVector() const { return to<std::vector<int64_t>>(); }
   std::vector<double> toDoubleVector() const { return to<std::vector<double>>(); }
   std::vector<Tensor> toTensorVector() const { return to<std::vector<Tensor>>(); }

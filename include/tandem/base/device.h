@@ -1,5 +1,6 @@
 #pragma once
 // Device: where a tensor's memory is and where its kernels run.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -34,6 +35,9 @@ class Device {
 
   constexpr DeviceType type() const { return type_; }
   constexpr int index() const { return index_; }
+  constexpr bool has_index() const { return index_ != -1; }
+  /// Throws DeviceError for an index outside [-1, 127].
+  constexpr void set_index(int index) { *this = Device(type_, index); }
   constexpr bool is_cpu() const { return type_ == DeviceType::CPU; }
   constexpr bool is_cuda() const { return type_ == DeviceType::CUDA; }
   /// The name, with the index unless that is -1: "cpu", "cuda:0".
@@ -52,4 +56,11 @@ class Device {
 };
 
 }  // namespace tandem
+
+template <>
+struct std::hash<tandem::Device> {
+  size_t operator()(const tandem::Device& device) const noexcept {
+    return device.is_cpu() ? 0 : static_cast<size_t>(device.index() + 2);
+  }
+};
 #pragma GCC visibility pop

@@ -77,6 +77,18 @@ class Scalar {
   constexpr int64_t toLong() const { return to<int64_t>(); }
   constexpr int toInt() const { return to<int>(); }
   constexpr bool toBool() const { return to<bool>(); }
+  constexpr uint8_t toByte() const { return to<uint8_t>(); }
+  constexpr int8_t toChar() const { return to<int8_t>(); }
+  constexpr int16_t toShort() const { return to<int16_t>(); }
+  constexpr Half toHalf() const { return to<Half>(); }
+  constexpr BFloat16 toBFloat16() const { return to<BFloat16>(); }
+  constexpr bool isComplex() const { return false; }
+  /// Whether the numbers are equal, whatever their types.
+  constexpr bool equal(Scalar other) const {
+    const bool exact = !is_floating_point() && !other.is_floating_point();
+    return exact ? int_ == other.int_ && (kind_ == DType::U64) == (other.kind_ == DType::U64)
+                 : to_double() == other.to_double();
+  }
   constexpr bool isFloatingPoint() const { return is_floating_point(); }
   constexpr bool isIntegral(bool include_bool) const { return is_integral() || (include_bool && is_boolean()); }
   constexpr bool isBoolean() const { return is_boolean(); }

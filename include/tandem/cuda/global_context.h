@@ -1,14 +1,19 @@
 #pragma once
 // globalContext: libtorch's object for the switches of cuda/math_mode.h.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "tandem/base/error.h"
 #include "tandem/cuda/device.h"
 #include "tandem/cuda/math_mode.h"
+#include "tandem/tensor/random.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
+
+/// How exact products of f32 matrices are.
+enum class Float32MatmulPrecision : uint8_t { HIGHEST, HIGH, MEDIUM };
 
 /// `at::globalContext().setBenchmarkCuDNN(true)` is `cuda::set_benchmark(true)`, and so on.
 class Context {
@@ -26,18 +31,27 @@ class Context {
   bool allowTF32CuDNN() const { return cuda::allow_tf32_conv(); }
   void setAllowTF32CuDNN(bool allow) { cuda::set_allow_tf32_conv(allow); }
   bool hasCuDNN() const { return cuda::is_available(); }
+  bool userEnabledCuDNN() const { return cuda::is_available(); }
+  const Generator& defaultGenerator(Device /*device*/) const { return default_generator(); }
   /// "highest" computes products of f32 matrices in f32; "high" and "medium" may use TF32. Throws StateError for other
   /// words.
-  std::string float32MatmulPrecision() const { return cuda::allow_tf32_matmul() ? "high" : "highest"; }
+  Float32MatmulPrecision float32MatmulPrecision() const {
+    return cuda::allow_tf32_matmul() ? Float32MatmulPrecision::HIGH : Float32MatmulPrecision::HIGHEST;
+  }
   void setFloat32MatmulPrecision(const std::string& precision) {
     if (precision != "highest" && precision != "high" && precision != "medium") {
       throw StateError("setFloat32MatmulPrecision", "'" + precision + "' is no precision; use highest, high or medium");
     }
     cuda::set_allow_tf32_matmul(precision != "highest");
   }
+  void setFloat32MatmulPrecision(Float32MatmulPrecision precision) {
+    cuda::set_allow_tf32_matmul(precision != Float32MatmulPrecision::HIGHEST);
+  }
   /// These have no effect. tandem uses the libraries that it was built with, holds sums of f16 and bf16 products in
   /// f32, and chooses the algorithm of attention by the inputs.
   void setUserEnabledCuDNN(bool /*on*/) {}
+  void setBenchmarkLimitCuDNN(int /*tries*/) {}
+  void setDeterministicFillUninitializedMemory(bool /*on*/) {}
   void setUserEnabledMkldnn(bool /*on*/) {}
   void setAllowFP16ReductionCuBLAS(bool /*allow*/) {}
   void setAllowBF16ReductionCuBLAS(bool /*allow*/) {}

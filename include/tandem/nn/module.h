@@ -44,6 +44,7 @@ class Module : public std::enable_shared_from_this<Module> {
   using ConstModuleApplyFunction = std::function<void(const Module&)>;
   using NamedModuleApplyFunction = std::function<void(const std::string&, Module&)>;
   using ConstNamedModuleApplyFunction = std::function<void(const std::string&, const Module&)>;
+  using ModulePointerApplyFunction = std::function<void(const std::shared_ptr<Module>&)>;
 
   Module();
   /// Makes a module that is printed with `name` instead of the name of its type.
@@ -119,6 +120,9 @@ class Module : public std::enable_shared_from_this<Module> {
   void apply(const ConstModuleApplyFunction& function) const;
   void apply(const NamedModuleApplyFunction& function, const std::string& name_prefix = {});
   void apply(const ConstNamedModuleApplyFunction& function, const std::string& name_prefix = {}) const;
+  void apply(const ModulePointerApplyFunction& function) {
+    for (const auto& module : modules()) function(module);
+  }
 
   // ---- modes
   /// Sets training mode, on which dropout and batch norm depend, for this module and all its submodules.

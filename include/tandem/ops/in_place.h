@@ -66,6 +66,34 @@ inline const Tensor& round_(const Tensor& x, int64_t decimals) { return x.round_
 inline const Tensor& clamp_(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {}) {
   return x.clamp_(min, max);
 }
+inline const Tensor& clip_(const Tensor& x, std::optional<Scalar> min, std::optional<Scalar> max = {}) {
+  return x.clamp_(min, max);
+}
+#define TANDEM_IN_PLACE_OF_TWO(NAME, TYPE) \
+  inline const Tensor& NAME(const Tensor& x, TYPE other) { return x.NAME(other); }
+/// Each calls the method of its name.
+TANDEM_IN_PLACE_OF_TWO(clamp_max_, Scalar)
+TANDEM_IN_PLACE_OF_TWO(clamp_max_, const Tensor&)
+TANDEM_IN_PLACE_OF_TWO(clamp_min_, Scalar)
+TANDEM_IN_PLACE_OF_TWO(clamp_min_, const Tensor&)
+TANDEM_IN_PLACE_OF_TWO(gcd_, const Tensor&)
+TANDEM_IN_PLACE_OF_TWO(lcm_, const Tensor&)
+TANDEM_IN_PLACE_OF_TWO(ldexp_, const Tensor&)
+TANDEM_IN_PLACE_OF_TWO(xlogy_, Scalar)
+TANDEM_IN_PLACE_OF_TWO(xlogy_, const Tensor&)
+#undef TANDEM_IN_PLACE_OF_TWO
+inline const Tensor& logit_(const Tensor& x, std::optional<double> eps = {}) { return x.logit_(eps); }
+inline const Tensor& nan_to_num_(const Tensor& x, std::optional<double> nan = {}, std::optional<double> posinf = {},
+                                 std::optional<double> neginf = {}) {
+  return x.nan_to_num_(nan, posinf, neginf);
+}
+inline const Tensor& addmv_(const Tensor& x, const Tensor& matrix, const Tensor& vector, Scalar beta = 1,
+                            Scalar alpha = 1) {
+  return x.addmv_(matrix, vector, beta, alpha);
+}
+inline const Tensor& resize_as_(const Tensor& x, const Tensor& other, std::optional<MemoryFormat> format = {}) {
+  return x.resize_as_(other, format);
+}
 /// x.detach()
 inline Tensor detach(const Tensor& x) { return x.detach(); }
 

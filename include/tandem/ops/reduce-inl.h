@@ -75,15 +75,16 @@ TANDEM_OPS Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim, std::opt
 }
 
 TANDEM_OPS Tensor var(const Tensor& x) { return var(x, IntArrayRef()); }
-TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, std::optional<Scalar> given, bool keepdim) {
   const Op<"var"> op;
+  const double correction = given.value_or(1).to_double();
   const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
   detail::check_floating(x);
   return op.apply(
       [&](const Tensor& x) {
         detail::ReductionOutput y(shape, x.options());
         Tensor average = empty(shape.kept, x.options());
-        backend(x).var_mean(y.kept, average, x, static_cast<double>(correction));
+        backend(x).var_mean(y.kept, average, x, correction);
         const bool whole = dims.empty();
         return Result{y.result, save(x),
                       [shape, correction, whole, sizes = x.impl().sizes](const Backward& b) -> Grads {
@@ -94,7 +95,7 @@ TANDEM_OPS Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction, boo
                         }
                         const Tensor centred = sub(x, mean(x, reduced, true));
                         // Below 0 only along dimensions, as in PyTorch: 0 for a single element, not NaN.
-                        const double freedom = static_cast<double>(shape.count) - static_cast<double>(correction);
+                        const double freedom = static_cast<double>(shape.count) - correction;
                         const double divisor = whole ? std::max<double>(0, freedom) : freedom;
                         // The result's gradient is divided, not the deviations, which a large divisor would make
                         // subnormal in f16 before a scaled gradient multiplies them.

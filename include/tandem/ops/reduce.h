@@ -19,8 +19,8 @@ Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype = {});
 /// Floating dtypes only.
 Tensor mean(const Tensor& x, std::optional<DType> dtype = {});
 Tensor mean(const Tensor& x, IntArrayRef dims, bool keepdim = false, std::optional<DType> dtype = {});
-/// Variance with the divisor max(0, n - correction), by Welford's algorithm.
-Tensor var(const Tensor& x, IntArrayRef dims, int64_t correction = 1, bool keepdim = false);
+/// Variance with the divisor max(0, n - correction), by Welford's algorithm. The correction is 1 by default.
+Tensor var(const Tensor& x, IntArrayRef dims, std::optional<Scalar> correction = {}, bool keepdim = false);
 Tensor var(const Tensor& x);
 /// Variance of all elements. Accepts only a bool, so that `var(x, {0})` is the variance along dimension 0.
 template <std::same_as<bool> B>

@@ -100,8 +100,8 @@ struct MomentsBackward {
   Dims sizes;      // of x
   double divisor;  // of the variance
 
-  MomentsBackward(const ReducedShape& s, const Tensor& x, bool whole, int64_t correction)
-      : shape(s), sizes(x.impl().sizes), divisor(static_cast<double>(s.count) - static_cast<double>(correction)) {
+  MomentsBackward(const ReducedShape& s, const Tensor& x, bool whole, double correction)
+      : shape(s), sizes(x.impl().sizes), divisor(static_cast<double>(s.count) - correction) {
     if (whole) divisor = std::max<double>(0, divisor);  // below 0 only along dimensions, as in PyTorch
   }
   Tensor operator()(const Tensor& gy, const Tensor& given, const Tensor& y) const {
@@ -116,8 +116,9 @@ struct MomentsBackward {
 
 /// The variance, or the deviation if `root`, and the mean, in one pass over x.
 template <FixedString Name>
-std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArrayRef dims, int64_t correction,
+std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArrayRef dims, std::optional<Scalar> given,
                                    bool keepdim, bool root) {
+  const double correction = given.value_or(1).to_double();
   const ReducedShape shape = reduced_shape(x, dims, keepdim);
   check_floating(x);
   const std::vector<Tensor> out = op.apply_n(
@@ -125,7 +126,7 @@ std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArray
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
         // The variance may be beyond the range of f32 where the deviation is not.
         const Tensor variance = empty(shape.kept, wide.dtype(kDouble)), average = empty(shape.kept, wide);
-        backend(x).var_mean(variance, average, x, static_cast<double>(correction));
+        backend(x).var_mean(variance, average, x, correction);
         const ReductionOutput y(shape, x.options()), centre(shape, x.options());
         if (root) {
           backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);
@@ -153,8 +154,9 @@ std::tuple<Tensor, Tensor> moments(const Op<Name>& op, const Tensor& x, IntArray
 }  // namespace detail
 
 TANDEM_OPS Tensor std(const Tensor& x) { return tandem::std(x, IntArrayRef()); }
-TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, std::optional<Scalar> given, bool keepdim) {
   const Op<"std"> op;
+  const double correction = given.value_or(1).to_double();
   const detail::ReducedShape shape = detail::reduced_shape(x, dims, keepdim);
   detail::check_floating(x);
   return op.apply(
@@ -162,7 +164,7 @@ TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, boo
         const TensorOptions wide = x.options().dtype(checks::sum_dtype(x.dtype()));
         // The variance may be beyond the range of f32 where the deviation is not.
         const Tensor variance = empty(shape.kept, wide.dtype(kDouble)), average = empty(shape.kept, wide);
-        backend(x).var_mean(variance, average, x, static_cast<double>(correction));
+        backend(x).var_mean(variance, average, x, correction);
         detail::ReductionOutput y(shape, x.options());
         backend(x).unary(y.kept, kernels::Unary::sqrt, variance, 0, 0);
         return Result{y.result, save(x, y.result),
@@ -171,11 +173,13 @@ TANDEM_OPS Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction, boo
       },
       x);
 }
-TANDEM_OPS std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+TANDEM_OPS std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims, std::optional<Scalar> correction,
+                                               bool keepdim) {
   const OpScope scope("var_mean");
   return detail::moments(Op<"var">(), x, dims, correction, keepdim, false);
 }
-TANDEM_OPS std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims, int64_t correction, bool keepdim) {
+TANDEM_OPS std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims, std::optional<Scalar> correction,
+                                               bool keepdim) {
   const OpScope scope("std_mean");
   return detail::moments(Op<"std">(), x, dims, correction, keepdim, true);
 }

@@ -14,7 +14,7 @@ namespace tandem {
 Tensor prod(const Tensor& x, std::optional<DType> dtype = {});
 Tensor prod(const Tensor& x, int64_t dim, bool keepdim = false, std::optional<DType> dtype = {});
 /// Standard deviation: the square root of var(). The gradient is 0 where it is 0.
-Tensor std(const Tensor& x, IntArrayRef dims, int64_t correction = 1, bool keepdim = false);
+Tensor std(const Tensor& x, IntArrayRef dims, std::optional<Scalar> correction = {}, bool keepdim = false);
 Tensor std(const Tensor& x);
 /// Of all elements. Accepts only a bool, so that `std(x, {0})` is the deviation along dimension 0.
 template <std::same_as<bool> B>
@@ -22,10 +22,18 @@ Tensor std(const Tensor& x, B unbiased) {
   return tandem::std(x, IntArrayRef(), unbiased ? 1 : 0);
 }
 /// The results of var() or std() and of mean()
-std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims = {}, int64_t correction = 1,
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, IntArrayRef dims = {}, std::optional<Scalar> correction = {},
                                     bool keepdim = false);
-std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims = {}, int64_t correction = 1,
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, IntArrayRef dims = {}, std::optional<Scalar> correction = {},
                                     bool keepdim = false);
+template <std::same_as<bool> B>
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, B unbiased) {
+  return var_mean(x, IntArrayRef(), unbiased ? 1 : 0);
+}
+template <std::same_as<bool> B>
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, B unbiased) {
+  return std_mean(x, IntArrayRef(), unbiased ? 1 : 0);
+}
 /// Largest or smallest element along dimensions; NaN if there is any. The gradient is divided evenly among equal
 /// elements.
 Tensor amax(const Tensor& x, IntArrayRef dims = {}, bool keepdim = false);

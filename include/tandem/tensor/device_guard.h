@@ -1,6 +1,9 @@
 #pragma once
 // DeviceGuard: the calling thread's current device within a scope.
+#include <optional>
+
 #include "tandem/tensor/accelerator.h"
+#include "tandem/tensor/tensor.h"
 
 #pragma GCC visibility push(default)
 namespace tandem {
@@ -24,6 +27,11 @@ class [[nodiscard]] DeviceGuard {
  private:
   int previous_ = -1;  ///< -1: nothing to restore
 };
+
+/// Where a tensor is, for guards; nothing if it is undefined.
+inline std::optional<Device> device_of(const Tensor& x) {
+  return x.defined() ? std::optional<Device>(x.device()) : std::nullopt;
+}
 
 }  // namespace tandem
 #pragma GCC visibility pop

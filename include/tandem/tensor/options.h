@@ -1,6 +1,8 @@
 #pragma once
 // TensorOptions: dtype, device, memory format and flags of a new tensor, named as in libtorch.
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "tandem/base/device.h"
 #include "tandem/base/dtype.h"
@@ -41,6 +43,10 @@ struct TensorOptions {
     o.dtype_ = t;
     return o;
   }
+  template <class T>
+  TensorOptions dtype() const {
+    return dtype(dtype_of<T>);
+  }
   TensorOptions device(std::optional<Device> d) const {
     TensorOptions o = *this;
     o.device_ = d;
@@ -79,13 +85,37 @@ struct TensorOptions {
   bool pinned_memory() const { return pinned_memory_; }
   bool has_dtype() const { return dtype_.has_value(); }
   bool has_device() const { return device_.has_value(); }
+  std::optional<DType> dtype_opt() const { return dtype_; }
+  std::optional<Device> device_opt() const { return device_; }
   std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
+  DeviceIndex device_index() const { return static_cast<DeviceIndex>(device().index()); }
+  bool is_sparse() const { return false; }
 
  private:
   std::optional<DType> dtype_;
   std::optional<Device> device_;
   std::optional<MemoryFormat> memory_format_;
   bool requires_grad_ = false, pinned_memory_ = false;
+};
+
+/// The result of Tensor::type(): the dtype and the device of a tensor.
+class DeprecatedTypeProperties {
+ public:
+  DeprecatedTypeProperties(TensorOptions options, std::string name)
+      : options_(std::move(options)), name_(std::move(name)) {}
+  ScalarType scalarType() const { return options_.dtype(); }
+  DeviceType device_type() const { return options_.device().type(); }
+  bool is_cuda() const { return options_.device().is_cuda(); }
+  const std::string& toString() const { return name_; }
+  TensorOptions options() const { return options_; }
+  operator TensorOptions() const { return options_; }
+  friend bool operator==(const DeprecatedTypeProperties& a, const DeprecatedTypeProperties& b) {
+    return a.name_ == b.name_;
+  }
+
+ private:
+  TensorOptions options_;
+  std::string name_;
 };
 
 /// TensorOptions with one property, as in `zeros({2}, dtype(kHalf).device(kCUDA))`.

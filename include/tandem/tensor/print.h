@@ -19,13 +19,17 @@ std::string to_string(const Tensor& x, int64_t line_size = 80);
 /// Writes to_string(x).
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& print(std::ostream& out, const Tensor& x, int64_t line_size = 80);
+/// Writes to_string(x) to std::cout.
+void print(const Tensor& x, int64_t line_size = 80);
+std::ostream& operator<<(std::ostream& out, const DeprecatedTypeProperties& type);
 
 /// libtorch's name of a dtype: "Float".
 const char* toString(DType dtype);
 /// These print as in libtorch: sizes or strides as "[2, 3]", a dtype as x.dtype() there, "float", a device as "cpu" or
-/// "cuda:0".
+/// "cuda:0", a layout as "Strided".
 std::ostream& operator<<(std::ostream& out, IntArrayRef values);
 std::ostream& operator<<(std::ostream& out, DType dtype);
+std::ostream& operator<<(std::ostream& out, Layout layout);
 std::ostream& operator<<(std::ostream& out, DeviceType type);
 std::ostream& operator<<(std::ostream& out, const Device& device);
 namespace detail {

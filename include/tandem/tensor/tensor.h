@@ -153,6 +153,14 @@ class Tensor {
   bool is_alias_of(const Tensor& other) const {
     return checked("is_alias_of").storage == other.checked("is_alias_of").storage;
   }
+  /// The number of handles of this tensor; 0 if it is undefined.
+  size_t use_count() const { return static_cast<size_t>(impl_.use_count()); }
+  /// The device and the dtype, as libtorch names and prints them: "CPUFloatType", and "UndefinedType".
+  std::string toString() const;
+  /// The same as a value that converts to TensorOptions.
+  DeprecatedTypeProperties type() const { return {options(), toString()}; }
+  /// Writes toString() and the sizes to std::cerr: "[CPUFloatType [2, 3]]".
+  void print() const;
   /// Whether both tensors are the same elements of one storage.
   bool is_set_to(const Tensor& other) const;
   /// The index of the CUDA device, or -1 for the CPU.
@@ -211,15 +219,18 @@ class Tensor {
   }
   /// Returns an accessor that holds the sizes and strides, as 32- or 64-bit numbers, and so can be passed to a kernel
   /// of the tensor's device. Throws ShapeError if the elements cannot be counted in 32 bits.
-  template <class T, size_t N>
-  PackedTensorAccessor32<T, N> packed_accessor32() const {
-    check_packed_accessor(dtype_of<T>, N, true);
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits, class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, PtrTraits, Index> packed_accessor() const {
+    check_packed_accessor(dtype_of<T>, N, sizeof(Index) == 4);
     return {data_ptr<T>(), impl_->sizes.begin(), impl_->strides.begin()};
   }
-  template <class T, size_t N>
-  PackedTensorAccessor64<T, N> packed_accessor64() const {
-    check_packed_accessor(dtype_of<T>, N, false);
-    return {data_ptr<T>(), impl_->sizes.begin(), impl_->strides.begin()};
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor32<T, N, PtrTraits> packed_accessor32() const {
+    return packed_accessor<T, N, PtrTraits, int32_t>();
+  }
+  template <class T, size_t N, template <class> class PtrTraits = DefaultPtrTraits>
+  PackedTensorAccessor64<T, N, PtrTraits> packed_accessor64() const {
+    return packed_accessor<T, N, PtrTraits>();
   }
   /// Whether the value of a tensor with one element differs from 0. Waits for the device. Throws ShapeError for other
   /// sizes.
@@ -243,6 +254,9 @@ class Tensor {
   Tensor to(DeviceType device, bool non_blocking = false) const { return to(Device(device), non_blocking); }
   /// Converts to the dtype and the device of `other`.
   Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false) const;
+  Tensor to(const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> format) const {
+    return to(other.options(), non_blocking, copy, format);
+  }
   Tensor type_as(const Tensor& other) const;
   /// The same as to() with this device or dtype.
   Tensor cpu() const;
@@ -359,20 +373,23 @@ class Tensor {
   void set_data(const Tensor& other) const;
   /// Makes this variable undefined, as assigning `Tensor()`.
   void reset() { impl_.reset(); }
-  /// Changes the sizes in place, as a contiguous tensor. The elements keep their order in memory; new ones are
-  /// uninitialised. Memory is allocated if the storage is too small; other tensors keep the old one. Throws
-  /// AutogradError if the tensor requires grad.
-  const Tensor& resize_(IntArrayRef sizes) const;
+  /// Changes the sizes in place, as a contiguous tensor or with the strides of ChannelsLast. The elements keep their
+  /// order in memory; new ones are uninitialised. Memory is allocated if the storage is too small; other tensors keep
+  /// the old one. Throws AutogradError if the tensor requires grad.
+  const Tensor& resize_(IntArrayRef sizes, std::optional<MemoryFormat> format = {}) const;
   /// resize_() to the sizes of `other`.
-  const Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
+  const Tensor& resize_as_(const Tensor& other, std::optional<MemoryFormat> format = {}) const {
+    return resize_(other.sizes(), format);
+  }
   /// Makes this tensor the same elements of the same storage as `source`. Throws AutogradError if the tensor requires
   /// grad.
   const Tensor& set_(const Tensor& source) const;
+  /// Makes this tensor one of sizes [0] with memory of its own.
+  const Tensor& set_() const;
 
   // ---- left out (left_out.h has functions)
   TANDEM_UNAVAILABLE("tandem has no sparse tensors: use index_add, scatter_add or gather on dense ones")
   Tensor to_sparse() const;
-  bool is_sparse() const { return false; }
   TANDEM_UNAVAILABLE("tandem has no matrix decompositions: use LAPACK, Eigen or cuSOLVER on data_ptr<float>()")
   Tensor inverse() const;
 

@@ -1,5 +1,6 @@
-// What programs write beside layers and losses: undefined tensors, names of dtypes, states of recurrent networks,
-// Sequential with two inputs, regions of autocast by hand. Includes headers whose contents torch/torch.h has.
+// What programs write beside layers and losses: undefined tensors, names of types, states of recurrent networks,
+// Sequential with two inputs, functions in place, parameters of functions that few use, regions of autocast by hand.
+// Includes headers whose contents torch/torch.h has.
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Reduction.h>
@@ -76,8 +77,8 @@ void names() {
                                     torch::kFloat, torch::kDouble, torch::kBool, torch::kBFloat16}) {
     std::cout << torch::toString(t) << ": " << torch::zeros({1}, t).dtype() << "\n";
   }
-  SHOW(at::ScalarType::Float == at::kFloat32);
-  SHOW(at::ScalarType::Half == at::kFloat16);
+  SHOW(at::ScalarType::Float == torch::kFloat32);
+  SHOW(at::ScalarType::Half == torch::kFloat16);
   SHOW(-at::Scalar(2));
   SHOW(-at::Scalar(2.5));
   SHOW(-at::Scalar(true));
@@ -132,6 +133,127 @@ void sequential() {
   net->ptr(0)->eval();
 }
 
+void types() {
+  torch::Tensor x = torch::arange(6).view({2, 3}).to(torch::kFloat), y = x;
+  SHOW(x.type());
+  SHOW(x.toString());
+  SHOW(torch::Tensor().toString());
+  SHOW(x.type() == torch::ones({1}).type());
+  SHOW(torch::ones({1}, x.to(torch::kDouble).type()).dtype());
+  SHOW(x.layout());
+  SHOW(x.use_count());
+  y.reset();
+  SHOW(x.use_count());
+  print(x);
+  torch::print(x[0], 40);
+  const caffe2::TypeMeta meta = x.dtype();
+  SHOW(meta.name());
+  SHOW(meta.itemsize());
+  SHOW(meta == caffe2::TypeMeta::Make<float>());
+  SHOW(torch::typeMetaToScalarType(meta) == torch::kFloat);
+  SHOW(c10::CppTypeToScalarType<int64_t>::value == torch::kLong);
+  SHOW(torch::Device("cuda:1").has_index());
+  std::unordered_map<torch::Device, int> counts;
+  counts[torch::kCPU] += 2;
+  SHOW(counts[torch::Device("cpu")]);
+  SHOW(at::Scalar(3).equal(3.0));
+  SHOW(at::Scalar(3).toChar() + at::Scalar(2.5).toShort());
+  SHOW(x.options().dtype<double>().dtype_opt().has_value());
+  SHOW(at::globalContext().float32MatmulPrecision() == at::Float32MatmulPrecision::HIGHEST);
+  SHOW(at::make_generator<at::CPUGeneratorImpl>(7).current_seed());
+  SHOW((x.packed_accessor32<float, 2, torch::DefaultPtrTraits>()[1][2]));
+  SHOW((x.packed_accessor64<float, 2>()[1][0]));
+  SHOW(std::get<1>(c10::IValue(std::make_tuple(0.5, 2.0)).to<std::tuple<double, double>>()));
+  SHOW(c10::IValue(std::optional<int64_t>()).toOptional<int64_t>().has_value());
+  const at::Reduction::Reduction sum = at::Reduction::Sum;
+  SHOW(at::mse_loss(x, x * 2, sum));
+}
+
+/// What tensors have for dtypes and layouts that these do not have.
+void real_numbers() {
+  const torch::Tensor x = torch::tensor({{1., -2., 0.}, {3., 4., -5.}});
+  SHOW(x.is_complex() || x.is_conj() || x.is_sparse() || x.is_quantized());
+  SHOW(x.conj().is_same(x));
+  SHOW(torch::real(x).is_same(x));
+  SHOW(x.adjoint().sizes());
+  SHOW(x.mH().sizes());
+  SHOW(torch::sgn(x));
+}
+
+void in_place_functions() {
+  torch::Tensor x = torch::tensor({0.5, std::nan(""), 2., -3., HUGE_VAL});
+  SHOW(torch::nan_to_num_(x, 0, 9));
+  SHOW(torch::clip_(x, -2, 8));
+  SHOW(torch::clamp_max_(x, 4));
+  SHOW(torch::clamp_min_(x, torch::full({5}, 0.25)));
+  SHOW(torch::xlogy_(x, 2));
+  SHOW(torch::dropout_(x, 0.5, false));
+  SHOW(torch::dropout_(x, 1, true));
+  torch::Tensor n = torch::tensor({12, 7, 5});
+  SHOW(torch::gcd_(n, torch::tensor({8, 14, 3})));
+  SHOW(n |= torch::tensor(8));
+  SHOW(n &= torch::tensor({12, 12, 12}));
+  SHOW(n ^= n);
+  const torch::Tensor w = torch::tensor({0.5, -1., 2.}, torch::requires_grad());
+  torch::Tensor y = w * 2;
+  torch::gelu_(y, "tanh");
+  torch::dropout_(y, 0.5, false);
+  y.sum().backward();
+  SHOW(w.grad());
+}
+
+void parameters_of_functions() {
+  const torch::Tensor x = torch::tensor({{1., 2., 4.}, {8., 16., 0.}}), w = torch::tensor({{1., 0., 2.}});
+  SHOW(x.std({1}, torch::Scalar(0.5), true));
+  SHOW(x.var({0, 1}, torch::Scalar(2)));
+  SHOW(torch::std(x, {1}, c10::nullopt));
+  SHOW(std::get<0>(torch::std_mean(x, false)));
+  SHOW(std::get<0>(torch::var_mean(x, {0}, torch::Scalar(0))));
+  SHOW(x.divide(3, "floor"));
+  SHOW(x.clone().divide_(w + 1, "trunc"));
+  SHOW(torch::trapz(x, 0.5));
+  SHOW(torch::trapz(x, x * 2));
+  SHOW(torch::log_sigmoid(x));
+  SHOW(torch::pad_sequence({x[0], x[1].slice(0, 0, 2)}, true, -1));
+  SHOW(torch::nonzero_numpy(x).at(1));
+  const c10::optional<torch::Tensor> bias = torch::ones({1}), none;
+  SHOW(torch::linear(x, w, bias));
+  SHOW(torch::linear(x, w, none));
+  SHOW(!none && !!bias && none == c10::nullopt && bias != c10::nullopt && static_cast<bool>(bias));
+  SHOW(torch::conv1d(x.unsqueeze(1), torch::ones({1, 1, 3}), c10::nullopt, 1, "same"));
+  const torch::Tensor image = torch::ones({1, 2, 2, 2}).contiguous(torch::MemoryFormat::ChannelsLast);
+  SHOW(torch::ones({1, 2, 3, 4}).to(image, false, true, torch::MemoryFormat::ChannelsLast).strides());
+  SHOW(torch::zeros({1}).resize_({1, 2, 3, 4}, torch::MemoryFormat::ChannelsLast).strides());
+  SHOW(torch::ones({2}).set_().sizes());
+}
+
+void graphs_and_modules() {
+  const torch::Tensor x = torch::ones({2}, torch::requires_grad());
+  const auto node = (x * x).grad_fn();
+  SHOW(node->next_edges().size());
+  SHOW(node->next_edge(0).is_valid());
+  SHOW(node->num_outputs());
+  SHOW(torch::autograd::make_variable(torch::ones({1}), true).requires_grad());
+  nn::Sequential net(nn::Linear(3, 2), nn::ReLU());
+  net->apply([](const std::shared_ptr<nn::Module>& module) { std::cout << module->name() << "\n"; });
+  SHOW(std::get<0>(nn::init::_calculate_fan_in_and_fan_out(torch::ones({4, 3, 2}))));
+  AT_DISPATCH_INDEX_TYPES(torch::kInt, "index", [] { SHOW(sizeof(index_t)); });
+  AT_DISPATCH_ALL_TYPES_AND_COMPLEX(torch::kDouble, "all", [] { SHOW(sizeof(scalar_t)); });
+}
+
+void errors() {
+  try {
+    TORCH_CHECK_VALUE(1 > 2, "not so: ", 1);
+  } catch (const c10::ValueError& e) {
+    SHOW(std::string(e.what_without_backtrace()).find("not so: 1") != std::string::npos);
+  }
+  try {
+    C10_THROW_ERROR(ValueError, "bad");
+  } catch (const c10::Error& e) {
+    SHOW(e.msg());
+  }
+}
+
 /// A region of autocast, as programs for libtorch build it.
 class Region {
  public:
@@ -183,6 +305,12 @@ int main() {
   names();
   recurrent_states();
   sequential();
+  types();
+  real_numbers();
+  in_place_functions();
+  parameters_of_functions();
+  graphs_and_modules();
+  errors();
   autocast();
   int64_t sum = 0;
   at::parallel_for(0, 100, 200, [&](int64_t begin, int64_t end) {
