@@ -1,29 +1,58 @@
 #!/usr/bin/env python3
-"""Plots the logs of training runs (amp::TrainLog, .jsonl or .csv) to a PNG: loss, loss scale with skipped steps marked,
-and gradient norm if it was logged.
+"""Draws the logs of training runs (amp::TrainLog, .jsonl or .csv) as one HTML page: charts of loss, accuracy, speed,
+loss scale with skipped steps marked, and gradient norm, as far as they were logged, and a table of the results.
 
-Files whose names agree up to the last '_' share a column: mlp_f32.jsonl and mlp_f16.jsonl are two runs of mlp.
+Files whose names agree up to the last '_' share their charts: mlp_f32.jsonl and mlp_f16.jsonl are two runs of mlp.
 
-    plot_log.py run.jsonl                       # writes run.png
-    plot_log.py build/demo/*.jsonl -o demo.png
+    plot_log.py run.jsonl                        # writes run.html
+    plot_log.py build/demo/*.jsonl -o demo.html
 
-Needs matplotlib (Debian: python3-matplotlib; elsewhere: pip install matplotlib); exits 77 without it.
+The page needs no other file, and the script no package.
 """
 import argparse
 import csv
+import html
 import json
 import math
 import os
-import shlex
+import statistics
 import sys
 
-NO_MATPLOTLIB = 77
+REFERENCE = "f32"  # the run with which the others of its group are compared
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400, 230, 52, 62, 12, 34  # of a chart, and its margins
+MOST_POINTS = 400
+# Curves of runs that differ only in precision overlap: wide solid lines lie below, narrow dashed lines above.
+STYLES = [(3.2, ""), (2.2, "7 4"), (2.2, "2 3"), (1.8, "9 3 2 3"), (1.8, "4 6"), (1.8, "1 6"), (1.8, "12 6")]
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000"]
-SKIP_COLOUR = "#D00000"
-# Curves of runs that differ only in precision overlap: draw wide solid lines below, narrow dashed lines above.
-STYLES = [("-", 2.6), ("--", 1.8), (":", 1.8), ("-.", 1.4), ((0, (6, 6)), 1.4), ((0, (1, 5)), 1.6), ((0, (8, 12)), 1.2)]
+STYLE = """
+:root { color-scheme: light dark; --page: #ffffff; --ink: #1c2127; --quiet: #5b6570; --grid: #e3e6ea; --skip: #b3261e;
+  --c0: #3b4450; --c1: #0072b2; --c2: #c85200; --c3: #00805e; --c4: #a3478a; --c5: #8a6d00; --c6: #2f8fc4; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181d; --ink: #e8ebee; --quiet: #a3adb8; --grid: #2c333b;
+  --skip: #ff8a80; --c0: #b9c2cc; --c1: #56b4e9; --c2: #f29b4b; --c3: #3ecf9f; --c4: #e49bc8; --c5: #e5c94f;
+  --c6: #9ad0f0; } }
+body { background: var(--page); color: var(--ink); font: 16px/1.45 system-ui, sans-serif; margin: 0 auto;
+  max-width: 76rem; padding: 1rem; font-variant-numeric: tabular-nums; }
+h1 { font-size: 1.05rem; font-weight: 400; color: var(--quiet); margin: 0 0 1rem; }
+h2 { font-size: 1.3rem; line-height: 1.3; margin: 1.5rem 0 .5rem; }
+.charts { display: grid; gap: 1rem 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); }
+figure { margin: 0; max-width: 38rem; }
+figcaption { font-weight: 600; }
+figcaption span, .legend, .note { color: var(--quiet); font-size: .85rem; font-weight: 400; }
+.legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0 0 .75rem; padding: 0; list-style: none; }
+.legend svg { width: 2.2rem; height: .7rem; margin-right: .4rem; vertical-align: middle; }
+figure svg { display: block; width: 100%; height: auto; }
+text { fill: var(--quiet); font-size: 12px; }
+@media (min-width: 40rem) { text { font-size: 10px; } }
+.label { font-weight: 600; }
+.grid { stroke: var(--grid); stroke-width: 1; }
+.curve { fill: none; stroke-linejoin: round; }
+.skip { stroke: var(--skip); stroke-width: 1.8; fill: none; }
+.scroll { overflow-x: auto; margin-top: .75rem; }
+table { border-collapse: collapse; font-size: .9rem; }
+th, td { padding: .3rem .9rem .3rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--grid); }
+th { color: var(--quiet); font-weight: 400; }
+th:first-child, td:first-child { text-align: left; font-weight: 600; color: var(--ink); }
+"""
 
 
 def read_jsonl(file):
@@ -75,130 +104,311 @@ def smoothed(values, width):
     return out
 
 
-def span(values):
-    """Largest finite value divided by the smallest; 0 unless all are positive."""
-    finite = [v for v in values if math.isfinite(v)]
-    return max(finite) / min(finite) if finite and min(finite) > 0 else 0
 
 
-def draw_curves(axes, runs, field, label):
-    """Draws the moving mean of every run and, behind it, the values in a faint line."""
-    everything = []
-    for (name, rows), colour, (style, width_of_line) in zip(runs, COLOURS * len(runs), STYLES * len(runs)):
-        steps, values = series(rows, field)
-        if not values:
+def finite(values):
+    return [v for v in values if math.isfinite(v)]
+
+
+def last(rows, field):
+    """The last value that was logged; None if there is none."""
+    return next((row[field] for row in reversed(rows) if field in row), None)
+
+
+def speed(rows):
+    """Samples per second of a whole run with batches of one size; None if it was not logged."""
+    values = [v for v in finite(series(rows, "samples_per_second")[1]) if v > 0]
+    return statistics.harmonic_mean(values) if values else None
+
+
+def accuracy_field(runs):
+    """The first logged field whose name contains "accuracy"; None if there is none."""
+    return next((field for _, rows in runs for row in rows for field in row if "accuracy" in field), None)
+
+
+def number(value, digits=3):
+    """A number as text: a few digits, and thousands separated by thin spaces."""
+    if value is None:
+        return "\u2013"
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 1000 or value == int(value):
+        return f"{value:,.0f}".replace(",", "\u202f")
+    return f"{value:.{digits}g}"
+
+
+def power(exponent):
+    """A power of two as text, with raised digits."""
+    raised = "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+    return "2" + str(exponent).translate(str.maketrans("-0123456789", raised))
+
+
+class Axis:
+    """Maps values to coordinates, and has ticks: pairs of a round value and its text."""
+
+    def __init__(self, values, begin, end, base=None, from_zero=False):
+        self.begin, self.end, self.base = begin, end, base
+        values = [self.of(v) for v in finite(values) if not base or v > 0] or [0.0]
+        low, high = min(values), max(values)
+        if from_zero and not base:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if base == 2:
+            low, high = math.floor(low) - 1, math.ceil(high) + 1
+        elif base:
+            low, high = math.floor(low), max(math.ceil(high), math.floor(low) + 1)
+        elif high - low <= 1e-9 * max(abs(low), abs(high)):
+            margin = abs(high) / 10 or 1.0
+            low, high = (0.0 if from_zero else low - margin), high + margin
+        step = self.step(high - low)
+        if not base:
+            low, high = math.floor(low / step) * step, math.ceil(high / step - 1e-9) * step
+        self.low, self.high = low, high
+        places = max(0, -math.floor(math.log10(step)))
+        self.ticks = []
+        for i in range(round((high - low) / step) + 1):
+            tick = low + i * step
+            if tick > high + 1e-9 * step:
+                break
+            text = power(round(tick)) if base == 2 else number(10.0**tick) if base else f"{tick:,.{places}f}"
+            self.ticks.append((base**tick if base else tick, text.replace(",", "\u202f")))
+
+    def of(self, value):
+        return math.log(value, self.base) if self.base else value
+
+    def step(self, length):
+        """The least of 1, 2 and 5 times a power of ten that makes at most five steps; whole for powers."""
+        if self.base:
+            return max(1, math.ceil(length / 6))
+        size = 10.0 ** math.floor(math.log10(length / 5))
+        return next(size * factor for factor in (1, 2, 5, 10) if length <= 5 * size * factor * (1 + 1e-9))
+
+    def at(self, value):
+        return self.begin + (self.of(value) - self.low) / (self.high - self.low) * (self.end - self.begin)
+
+
+def thinned(points):
+    every = math.ceil(len(points) / MOST_POINTS)
+    return points[:-1:every] + points[-1:] if every > 1 else points
+
+
+def curve(points, x, y, style, steps=False):
+    """A path through the points, interrupted where a value is not finite; a circle if it is a single point."""
+    width, dashes = STYLES[style % len(STYLES)]
+    colour = f"var(--c{style % 7})"
+    parts, pen = [], False
+    for step, value in points:
+        if not math.isfinite(value) or y.base and value <= 0:
+            pen = False
             continue
-        width = max(1, len(values) // 100)
-        mean = smoothed(values, width)
-        everything += mean
-        if width > 1:
-            axes.plot(steps, values, color=colour, alpha=0.15, linewidth=0.6)
-        axes.plot(steps, mean, color=colour, linestyle=style, linewidth=width_of_line, label=name)
-    if span(everything) > 20:
-        axes.set_yscale("log")
-    elif everything:
-        # The axis fits the means; only noise of single steps is cut off.
-        finite = sorted(v for v in everything if math.isfinite(v))
-        if finite and finite[0] >= 0:
-            axes.set_ylim(0, finite[-1] * 1.05 or 1)
-    axes.set_ylabel(label)
+        px, py = f"{x.at(step):.2f}", f"{y.at(value):.2f}"
+        parts.append(f"H{px} V{py}" if steps and pen else f"{'L' if pen else 'M'}{px} {py}")
+        pen = True
+    if len(parts) < 8 and not steps:
+        dots = "".join(f'<circle cx="{x.at(s):.2f}" cy="{y.at(v):.2f}" r="3" fill="{colour}" />'
+                       for s, v in points if math.isfinite(v) and not (y.base and v <= 0))
+    else:
+        dots = ""
+    return (f'<path class="curve" stroke="{colour}" stroke-width="{width}" stroke-dasharray="{dashes or "none"}" '
+            f'd="{" ".join(parts)}" />' + dots) if parts else ""
 
 
-def draw_scale(axes, runs):
-    import matplotlib.ticker as ticker
+def labels(ends, x):
+    """The names of the runs at the ends of their curves, moved apart where they would overlap."""
+    out, below = "", -math.inf
+    ends = sorted(ends)
+    room = HEIGHT - BOTTOM + 4
+    for i, (y, name, style) in enumerate(ends):
+        below = min(max(y + 4, below + 13), room - 13 * (len(ends) - 1 - i))
+        out += (f'<text class="label" x="{x + 6}" y="{below:.2f}" style="fill: var(--c{style % 7})">'
+                f"{html.escape(name)}</text>")
+    return out
 
-    exponents = []
-    for (name, rows), colour in zip(runs, COLOURS * len(runs)):
-        steps, scales = series(rows, "scale")
-        if not scales:
+
+def chart(runs, field, caption, values_of, **options):
+    """A figure with a curve per run of a group; empty if no run has the field."""
+    drawn = [(name, style, values_of(rows, field), rows) for style, (name, rows) in enumerate(runs)]
+    drawn = [run for run in drawn if finite(value for _, value in run[2])]
+    if not drawn:
+        return ""
+    steps = [row["step"] for _, _, _, rows in drawn for row in rows]
+    values = [value for _, _, points, _ in drawn for _, value in points]
+    if "base" not in options and min(finite(values)) > 0 and max(finite(values)) > 20 * min(finite(values)):
+        options["base"] = 10
+    x = Axis(steps, LEFT, WIDTH - RIGHT)
+    x.low, x.high = min(steps), max(max(steps), min(steps) + 1)
+    y = Axis(values, HEIGHT - BOTTOM, TOP, **options)
+    body, ends = "", []
+    for value, text in y.ticks:
+        at = f"{y.at(value):.2f}"
+        body += f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at}" y2="{at}" />'
+        body += f'<text text-anchor="end" x="{LEFT - 6}" y="{y.at(value) + 4:.2f}">{text}</text>'
+    for value, text in x.ticks:
+        if x.low <= value <= x.high:
+            body += f'<text text-anchor="middle" x="{x.at(value):.2f}" y="{HEIGHT - BOTTOM + 18}">{text}</text>'
+    body += f'<text text-anchor="end" x="{WIDTH - 2}" y="{HEIGHT - BOTTOM + 18}">step</text>'
+    marks = 0
+    for name, style, points, rows in drawn:
+        body += curve(thinned(points) if field != "scale" else points, x, y, style, steps=field == "scale")
+        ends.append((y.at([v for _, v in points if math.isfinite(v) and (v > 0 or not y.base)][-1]), name, style))
+        for row in rows:
+            if field == "scale" and row.get("skipped") and row.get("scale", 0) > 0 and math.isfinite(row["scale"]):
+                px, py, marks = x.at(row["step"]), y.at(row["scale"]), marks + 1
+                body += f'<path class="skip" d="M{px - 4:.2f} {py - 4:.2f} l8 8 m0 -8 l-8 8" />'
+    title, unit = caption
+    if marks:
+        unit += f"; \u00d7 marks the {marks} skipped steps" if marks > 1 else "; \u00d7 marks the skipped step"
+    told = ", ".join(f"{name} ends at {number(finite(v for _, v in points)[-1])}" for name, _, points, _ in drawn)
+    return (f'<figure id="{html.escape(field)}"><figcaption>{html.escape(title)} <span>{unit}</span></figcaption>'
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title + ": " + told)}">'
+            f"{body}{labels(ends, WIDTH - RIGHT)}</svg></figure>")
+
+
+def points_of(rows, field):
+    return list(zip(*series(rows, field)))
+
+
+def mean_points(rows, field):
+    """Moving means over a hundredth of the run, so that the noise of single steps does not hide the trend."""
+    steps, values = series(rows, field)
+    return list(zip(steps, smoothed(values, max(1, len(values) // 100))))
+
+
+def speed_points(rows, field):
+    """Samples per second over a twentieth of the run: of the times of the steps, not of their speeds."""
+    steps, values = series(rows, field)
+    times = smoothed([1 / v if v > 0 else math.nan for v in values], max(1, len(values) // 20))
+    return [(step, 1 / time) for step, time in zip(steps, times) if math.isfinite(time)]
+
+
+def scale_points(rows, field):
+    """The scales at the first step, at changes and at the last step."""
+    points = points_of(rows, field)
+    return [p for i, p in enumerate(points) if i in (0, len(points) - 1) or p[1] != points[i - 1][1]]
+
+
+def end_loss(rows):
+    """The mean loss of the last twentieth of a run, without inf and NaN; None if that leaves nothing."""
+    values = series(rows, "loss")[1]
+    end = finite(values[-max(1, len(values) // 20):])
+    return statistics.fmean(end) if end else None
+
+
+def finding(group, runs):
+    """The title of a group: how its runs compare with the one in f32, or how the loss of a single run developed."""
+    field, results = accuracy_field(runs), []
+    reference = dict(runs).get(REFERENCE)
+    for name, rows in runs:
+        if reference is None or rows is reference:
             continue
-        exponents += [math.log2(s) for s in scales]
-        axes.step(steps, scales, where="post", color=colour, linewidth=1.5, label=name)
-        skipped = [(row["step"], row["scale"]) for row in rows if row.get("skipped") and "scale" in row]
-        if skipped:
-            axes.plot([s[0] for s in skipped], [s[1] for s in skipped], linestyle="none", marker="x", markersize=7,
-                      markeredgewidth=1.8, color=SKIP_COLOUR, label=f"{name}: skipped ({len(skipped)})")
-    axes.set_yscale("log", base=2)
-    low, high = math.floor(min(exponents)) - 1, math.ceil(max(exponents)) + 1
-    axes.set_ylim(2.0**low, 2.0**high)
-    every = max(1, math.ceil((high - low) / 8))
-    axes.yaxis.set_major_locator(ticker.FixedLocator([2.0**e for e in range(low, high + 1, every)]))
-    axes.yaxis.set_minor_locator(ticker.NullLocator())
-    axes.set_ylabel("loss scale")
+        parts = []
+        if field and last(rows, field) is not None and last(reference, field) is not None:
+            percent = 100 if max(last(rows, field), last(reference, field)) <= 1 else 1
+            parts.append(f"accuracy {percent * (last(rows, field) - last(reference, field)):+.2f} points")
+        elif end_loss(rows) is not None and end_loss(reference):
+            parts.append(f"loss {100 * (end_loss(rows) / end_loss(reference) - 1):+.1f} %")
+        if speed(rows) and speed(reference):
+            parts.append(f"{speed(rows) / speed(reference):.2f}\u00d7 the speed")
+        if parts:
+            results.append(f"{name} {', '.join(parts)}")
+    if results:
+        return f"{group}: against {REFERENCE}, {'; '.join(results)}".replace("-", "\u2212")
+    first = [(name, finite(series(rows, "loss")[1])) for name, rows in runs]
+    told = [f"{name + ': ' if name != group else ''}loss {number(v[0])} to {number(v[-1])}" for name, v in first if v]
+    return f"{group}: {'; '.join(told) or 'no finite loss was logged'}"
 
 
-def draw(columns, output, title):
-    import matplotlib
+def table(runs):
+    field, reference = accuracy_field(runs), dict(runs).get(REFERENCE)
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plot
+    def bad_losses(rows):
+        return sum(not math.isfinite(v) for v in series(rows, "loss")[1])
 
-    everything = [rows for runs in columns.values() for _, rows in runs]
-    logged = [f for f in ("loss", "scale", "grad_norm") if any(f in row for rows in everything for row in rows)]
-    heights = {"loss": 3, "scale": 2, "grad_norm": 2}
-    figure, grid = plot.subplots(len(logged), len(columns), sharex="col", squeeze=False, layout="constrained",
-                                 figsize=(max(7.5, 5.2 * len(columns)), 1.3 * sum(heights[f] for f in logged) + 0.8),
-                                 gridspec_kw={"height_ratios": [heights[f] for f in logged]})
-    for column, (name, runs) in enumerate(columns.items()):
-        for row, field in enumerate(logged):
-            axes = grid[row][column]
-            if not any(field in r for _, rows in runs for r in rows):
-                axes.text(0.5, 0.5, f"no {field} was logged", ha="center", va="center", transform=axes.transAxes)
-                axes.set_yticks([])
-                continue
-            if field == "scale":
-                draw_scale(axes, runs)
-            else:
-                draw_curves(axes, runs, field, {"loss": "loss", "grad_norm": "gradient norm"}[field])
-            axes.grid(True, color="#dddddd", linewidth=0.6)
-            axes.set_axisbelow(True)
-            axes.legend(loc="best", fontsize=8, framealpha=0.9)
-            axes.spines[["top", "right"]].set_visible(False)
-        grid[0][column].set_title(name)
-        grid[-1][column].set_xlabel("step")
-    if title:
-        figure.suptitle(title)
-    figure.savefig(output, dpi=150)
-    plot.close(figure)
+    columns = [("run", lambda name, rows: html.escape(name)),
+               ("steps", lambda name, rows: number(len(series(rows, "loss")[0]) or len(rows))),
+               ("last loss", lambda name, rows: number(last(rows, "loss"), 5)),
+               ("mean loss of the last 5 %", lambda name, rows: number(end_loss(rows), 5)),
+               ("inf or NaN losses", lambda name, rows: number(bad_losses(rows)))]
+    if field:
+        columns.append((html.escape(field.replace("_", " ")), lambda name, rows: number(last(rows, field), 4)))
+    if any(speed(rows) for _, rows in runs):
+        columns.append(("samples/s", lambda name, rows: number(speed(rows))))
+        if reference and speed(reference):
+            columns.append((f"speed / {REFERENCE}",
+                            lambda name, rows: f"{(speed(rows) or math.nan) / speed(reference):.2f}"))
+    if any("scale" in row for _, rows in runs for row in rows):
+        columns += [("last loss scale", lambda name, rows: number(last(rows, "scale"), 6)),
+                    ("skipped steps", lambda name, rows: number(sum(bool(row.get("skipped")) for row in rows)))]
+    head = "".join(f"<th>{title}</th>" for title, _ in columns)
+    body = "".join("<tr>" + "".join(f"<td>{cell(name, rows)}</td>" for _, cell in columns) + "</tr>"
+                   for name, rows in runs)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def legend(runs):
+    def sample(style):
+        width, dashes = STYLES[style % len(STYLES)]
+        return (f'<svg viewBox="0 0 36 10" aria-hidden="true"><line x1="0" x2="36" y1="5" y2="5" '
+                f'stroke="var(--c{style % 7})" stroke-width="{width}" stroke-dasharray="{dashes or "none"}" /></svg>')
+    return ('<ul class="legend">' +
+            "".join(f"<li>{sample(i)}{html.escape(name)}</li>" for i, (name, _) in enumerate(runs)) + "</ul>")
+
+
+def section(group, runs):
+    runs = sorted(runs, key=lambda run: run[0] != REFERENCE)  # the wide line lies below
+    accuracy = accuracy_field(runs)
+    charts = [chart(runs, "loss", ("Loss", "moving mean"), mean_points, from_zero=True)]
+    if accuracy:
+        charts.append(chart(runs, accuracy, (accuracy.replace("_", " ").capitalize(), ""), points_of,
+                            base=None))
+    charts += [chart(runs, "samples_per_second", ("Speed", "samples per second"), speed_points, base=None,
+                     from_zero=True),
+               chart(runs, "scale", ("Loss scale", "powers of two"), scale_points, base=2),
+               chart(runs, "grad_norm", ("Gradient norm", "moving mean"), mean_points, from_zero=True)]
+    return (f"<section><h2>{html.escape(finding(group, runs))}</h2>{legend(runs)}"
+            f'<div class="charts">{"".join(charts)}</div>{table(runs)}</section>')
+
+
+def page(groups, title):
+    heading = html.escape(title or "Training runs: " + ", ".join(groups))
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8" />'
+            '<meta name="viewport" content="width=device-width, initial-scale=1" />'
+            f"<title>{heading}</title><style>{STYLE}</style></head>\n<body><h1>{heading}</h1>\n"
+            + "\n".join(section(group, runs) for group, runs in groups.items())
+            + '\n<p class="note">Drawn by scripts/plot_log.py from the logs of amp::TrainLog. Speed is that of the '
+              "whole run: samples over time. The means leave inf and NaN out.</p></body></html>\n")
 
 
 def group(paths):
-    """Column name -> [(run name, steps)]"""
-    columns = {}
+    """Group name -> [(run name, steps)]"""
+    groups = {}
     for path in paths:
         stem = os.path.splitext(os.path.basename(path))[0]
-        column, separator, run = stem.rpartition("_")
+        name, separator, run = stem.rpartition("_")
         if not separator or len(paths) == 1:
-            column, run = stem, stem
+            name, run = stem, stem
         rows = read(path)
         if not rows:
             print(f"plot_log: {path}: skipped, no steps", file=sys.stderr)
             continue
-        columns.setdefault(column, []).append((run, rows))
-    return columns
+        groups.setdefault(name, []).append((run, rows))
+    return groups
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="+", help=".jsonl or .csv files of amp::TrainLog")
-    parser.add_argument("-o", "--output", help="the PNG to write (default: the first log's name with .png)")
+    parser.add_argument("-o", "--output", help="the page to write (default: the first log's name with .html)")
     parser.add_argument("--title")
     args = parser.parse_args()
-    output = args.output or os.path.splitext(args.logs[0])[0] + ".png"
+    output = args.output or os.path.splitext(args.logs[0])[0] + ".html"
     try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        again = shlex.join(["python3", sys.argv[0], *args.logs, "-o", output])
-        print("plot_log: no plot, because this Python has no matplotlib; install it (Debian: apt-get install "
-              f"python3-matplotlib; elsewhere: pip install matplotlib), then run\n  {again}", file=sys.stderr)
-        sys.exit(NO_MATPLOTLIB)
-    try:
-        columns = group(args.logs)
-    except (OSError, ValueError, TypeError) as error:
+        groups = group(args.logs)
+        if not groups:
+            sys.exit("plot_log: the logs contain no steps")
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(page(groups, args.title))
+    except (OSError, ValueError, TypeError, KeyError) as error:
         sys.exit(f"plot_log: {error}")
-    if not columns:
-        sys.exit("plot_log: the logs contain no steps")
-    draw(columns, output, args.title)
     print(f"plot_log: wrote {output}")
 
 

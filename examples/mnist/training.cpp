@@ -80,6 +80,7 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   const int64_t all = epochs * batches, steps = settings.steps > 0 ? std::min(settings.steps, all) : all;
   Progress progress(example.name + " " + precision, steps, batches, settings.batch);
   const auto start = Clock::now();
+  double test_seconds = 0;
   int64_t step = 0;
   while (step < steps) {
     network.module->train();
@@ -90,18 +91,23 @@ RunResult run(const Example& example, const std::string& precision, const Settin
       progress.show(step, loss, *mode);
       if (++step == steps) break;
     }
+    const int64_t peak = device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated();
+    result.peak_bytes = std::max(result.peak_bytes, peak - stored);
+    const auto test_start = Clock::now();
+    result.test_accuracy = test(*mode, *network.module, settings, device);
+    if (log) log->step({.values = {{"test_accuracy", result.test_accuracy}}});
+    test_seconds += seconds_since(test_start);
+    device.is_cuda() ? cuda::reset_peak_memory_stats() : cpu::reset_peak_memory_stats();
   }
   // Adam's step count excludes skipped steps. Reading it waits for the device, so do it once, after the loop.
   const Tensor& first = adam.param_groups()[0].params()[0];
   const auto& state = static_cast<const optim::AdamParamState&>(*adam.state().at(&first.impl()));
   result.skipped_steps = step - static_cast<int64_t>(state.step().item<float>());
-  const double seconds = seconds_since(start);
+  const double seconds = seconds_since(start) - test_seconds;
   progress.clear();
   result.images_per_second = static_cast<double>(std::min(step * settings.batch, images * epochs)) / seconds;
   result.seconds_per_epoch = static_cast<double>(images) / result.images_per_second;
-  result.peak_bytes = (device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated()) - stored;
   result.final_scale = mode->scale();
-  result.test_accuracy = test(*mode, *network.module, settings, device);
   return result;
 }
 

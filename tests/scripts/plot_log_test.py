@@ -2,12 +2,15 @@
 import contextlib
 import importlib.util
 import io
+import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "plot_log.py"
@@ -59,20 +62,96 @@ class PlotLog(unittest.TestCase):
         self.assertTrue(math.isnan(smoothed[0]))
         self.assertEqual(smoothed[1:], [1.0, 2.0, 3.0, 5.0])
 
-    def test_a_picture_where_matplotlib_is(self):
-        picture = self.folder / "picture.png"
-        result = subprocess.run([sys.executable, str(SCRIPT), self.log("a_f16.jsonl", JSONL), "-o", str(picture)],
-                                capture_output=True, text=True)
-        if importlib.util.find_spec("matplotlib"):
-            self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertEqual(picture.read_bytes()[:4], b"\x89PNG")
-        else:
-            self.assertEqual(result.returncode, plot_log.NO_MATPLOTLIB)
-            self.assertIn("install it", result.stderr)
+    def drawn(self, logs, *options):
+        """Runs the script on logs (name -> text) and returns the page's elements."""
+        page = self.folder / "page.html"
+        names = [self.log(name, text) for name, text in logs.items()]
+        result = subprocess.run([sys.executable, str(SCRIPT), *names, "-o", str(page), *options], capture_output=True,
+                                text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.splitlines()[-1], f"plot_log: wrote {page}")
+        text = page.read_text(encoding="utf-8")
+        self.assertNotIn("<script", text)
+        self.assertNotRegex(text, r"(?:src|href)=|url\(")  # needs no other file
+        return ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+
+    def curves(self, page, figure):
+        """The points of each curve of a figure."""
+        paths = page.findall(f".//figure[@id='{figure}']/svg/path[@class='curve']")
+        return [[(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", path.get("d"))] for path in paths]
+
+    def rows(self, page):
+        """The table's rows, as column -> text."""
+        titles = [cell.text for cell in page.findall(".//thead/tr/th")]
+        return [dict(zip(titles, (cell.text for cell in row))) for row in page.findall(".//tbody/tr")]
+
+    def test_curves_and_table_show_the_data(self):
+        losses = {"f32": [2.5, 1.5, 1.75, 1.0, 0.5], "f16": [2.4, 1.6, 1.7, 1.1, 0.4],
+                  "bf16": [2.6, 1.4, 1.8, 0.9, 0.6]}
+        accuracy = {"f32": 87.5, "f16": 87.75, "bf16": 87.25}
+        logs = {}
+        for run, values in losses.items():
+            speed = 50 if run == "f32" else 100
+            rows = [{"step": i, "loss": v, "samples_per_second": speed} for i, v in enumerate(values)]
+            if run == "f16":
+                for i, row in enumerate(rows):
+                    row.update({"scale": 65536 / 2**i, "skipped": i < 4})
+            logs[f"net_{run}.jsonl"] = "\n".join(map(json.dumps, [*rows, {"step": 5, "test_accuracy": accuracy[run]}]))
+        page = self.drawn(logs)
+        runs = ["f32", "f16", "bf16"]
+        self.assertEqual([item.find("svg").tail for item in page.findall(".//ul[@class='legend']/li")], runs)
+        self.assertEqual(len(self.curves(page, "samples_per_second")), 3)
+        for run, curve in zip(runs, self.curves(page, "loss"), strict=True):
+            self.assertEqual([x for x, _ in curve], sorted(x for x, _ in curve))
+            # The distances in the picture are those of the data, upwards.
+            slope = (curve[0][1] - curve[-1][1]) / (losses[run][0] - losses[run][-1])
+            self.assertLess(slope, 0)
+            for (_, y), value in zip(curve, losses[run], strict=True):
+                self.assertAlmostEqual(y, curve[0][1] + slope * (value - losses[run][0]), delta=0.02)
+        self.assertEqual(len(page.findall(".//figure[@id='scale']//path[@class='skip']")), 4)
+        for row, run in zip(self.rows(page), runs, strict=True):
+            self.assertEqual((row["run"], row["steps"], float(row["last loss"])), (run, "5", losses[run][-1]))
+            self.assertEqual(float(row["test accuracy"]), float(f"{accuracy[run]:.4g}"))
+            self.assertEqual(row["speed / f32"], "1.00" if run == "f32" else "2.00")
+            self.assertEqual(row["skipped steps"], "4" if run == "f16" else "0")
+        self.assertEqual(self.rows(page)[1]["last loss scale"].replace("\u202f", ""), "4096")
+        self.assertEqual(page.find(".//h2").text,
+                         "net: against f32, f16 accuracy +0.25 points, 2.00\u00d7 the speed; "
+                         "bf16 accuracy \u22120.25 points, 2.00\u00d7 the speed")
+
+    def test_odd_logs(self):
+        long = "\n".join(json.dumps({"step": i, "loss": 1 + (i % 7)}) for i in range(5000))
+        for name, text, last in (("one_point", '{"step": 3, "loss": 2}', "2"),
+                                 ("nan_loss", '{"step": 0, "loss": 2}\n{"step": 1, "loss": "nan"}', "nan"),
+                                 ("inf_scale", '{"step": 0, "loss": 2, "scale": "inf"}', "2"),
+                                 ("zero_loss", '{"step": 0, "loss": 0}\n{"step": 1, "loss": 0}', "0"),
+                                 ("negative", '{"step": 0, "loss": -2}\n{"step": 1, "loss": -300}', "-300"),
+                                 ("no_loss", '{"step": 0, "grad_norm": 2}', "\u2013"),
+                                 ("only_inf", '{"step": 0, "loss": "inf"}', "inf"),
+                                 ("small", '{"step": 0, "loss": 1e-30}\n{"step": 1, "loss": 1e-3}', "0.001"),
+                                 ("a<b&c", '{"step": 0, "loss": 2, "<f>accuracy": 1}', "2"),
+                                 ("long", long, str(1 + 4999 % 7))):
+            with self.subTest(name):
+                page = self.drawn({name + ".jsonl": text})
+                self.assertEqual([row["last loss"] for row in self.rows(page)], [last])
+                for figure in page.findall(".//figure"):
+                    for circle in figure.findall(".//circle"):
+                        self.assertLess(abs(float(circle.get("cx"))) + abs(float(circle.get("cy"))), 1000)
+                    for curve in self.curves(page, figure.get("id")):
+                        self.assertLessEqual(len(curve), plot_log.MOST_POINTS + 1)
+                        for x, y in curve:
+                            self.assertTrue(0 <= x <= plot_log.WIDTH and 0 <= y <= plot_log.HEIGHT, (x, y))
+
+    def test_ticks_are_round(self):
+        for low, high in ((0, 2.31), (81.3, 87.9), (-5, 5), (0, 123456), (1e-9, 3e-9), (7, 7)):
+            ticks = [value for value, _ in plot_log.Axis([low, high], 0, 1).ticks]
+            self.assertTrue(3 <= len(ticks) <= 7, ticks)
+            self.assertTrue(ticks[0] <= low and high <= ticks[-1], ticks)
+            step = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
+            self.assertIn(f"{step:.6e}"[0], "125")
+            self.assertAlmostEqual(ticks[0] / step, round(ticks[0] / step), places=6)
 
     def test_without_steps_it_fails(self):
-        if not importlib.util.find_spec("matplotlib"):
-            self.skipTest("no matplotlib")
         result = subprocess.run([sys.executable, str(SCRIPT), self.log("a.jsonl", "")], capture_output=True, text=True)
         self.assertEqual(result.returncode, 1)
         self.assertIn("no steps", result.stderr)
