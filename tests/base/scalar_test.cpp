@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
 
 namespace tandem {
 namespace {
@@ -18,6 +19,13 @@ TEST(Scalar, KeepsTheCategory) {
   EXPECT_TRUE(Scalar().is_integral());
   EXPECT_TRUE(Scalar(false).is_boolean());
   EXPECT_TRUE(Scalar(1.0).is_floating_point());
+}
+
+TEST(Scalar, TakesEnumeratorsAsIntegersAndNoPointers) {
+  enum { kClasses = 10 };
+  EXPECT_EQ(Scalar(kClasses).to_int64(), int64_t{kClasses});
+  EXPECT_TRUE(Scalar(kClasses).is_integral());
+  static_assert(!std::is_constructible_v<Scalar, const char*> && !std::is_constructible_v<Scalar, int*>);
 }
 
 TEST(Scalar, Converts) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tandem/base/dtype.h"
@@ -18,6 +19,12 @@ class Scalar {
  public:
   constexpr Scalar() : Scalar(int64_t{0}) {}
   constexpr Scalar(bool v) : kind_(DType::Bool), int_(v) {}
+  /// A pointer or text is not a number.
+  template <class T>
+  Scalar(T*) = delete;
+  template <class T>
+  requires(std::is_enum_v<T>&& std::convertible_to<T, int64_t>) constexpr Scalar(T v)
+      : Scalar(static_cast<std::underlying_type_t<T>>(v)) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) constexpr Scalar(T v)
       : kind_(std::cmp_greater(v, std::numeric_limits<int64_t>::max()) ? DType::U64 : DType::I64),
