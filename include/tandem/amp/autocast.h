@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tandem/amp/cast_cache.h"
+#include "tandem/base/macros.h"
 #include "tandem/tensor/context.h"
 
 #pragma GCC visibility push(default)
@@ -24,10 +25,11 @@ namespace tandem::amp {
 ///
 /// If no device of the type is available, the guard warns once and has no effect. The destructor restores the previous
 /// state.
-class [[nodiscard]] AutocastGuard {
+class AutocastGuard {
  public:
-  explicit AutocastGuard(DeviceType type, std::optional<DType> dtype = {}, bool enabled = true,
-                         std::optional<bool> cache_enabled = {});
+  TANDEM_UNAVAILABLE("a region needs a device, and a name: amp::AutocastGuard autocast(kCPU);") AutocastGuard();
+  [[nodiscard]] explicit AutocastGuard(DeviceType type, std::optional<DType> dtype = {}, bool enabled = true,
+                                       std::optional<bool> cache_enabled = {});
   ~AutocastGuard();
   AutocastGuard(const AutocastGuard&) = delete;
   AutocastGuard& operator=(const AutocastGuard&) = delete;

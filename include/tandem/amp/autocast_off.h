@@ -7,9 +7,9 @@ namespace tandem::amp {
 
 /// Switches autocast off on this thread for all device types until the end of the scope, which restores the previous
 /// state.
-class [[nodiscard]] AutocastOff {
+class AutocastOff {
  public:
-  AutocastOff() {
+  [[nodiscard]] AutocastOff() {
     AutocastState* states = thread_state().autocast;
     for (int d = 0; d < kNumDeviceTypes; ++d) {
       enabled_[d] = states[d].enabled;

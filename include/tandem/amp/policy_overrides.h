@@ -32,9 +32,9 @@ class PolicyOverrides {
 /// Changes the policies of ops on this thread until the end of the scope. Guards can be nested.
 ///
 ///   amp::PolicyGuard guard({{"softmax", amp::Cast::keep}, {"layer_norm", amp::Cast::lower}});
-class [[nodiscard]] PolicyGuard {
+class PolicyGuard {
  public:
-  explicit PolicyGuard(const PolicyChanges& changes);
+  [[nodiscard]] explicit PolicyGuard(const PolicyChanges& changes);
   ~PolicyGuard();
   PolicyGuard(const PolicyGuard&) = delete;
   PolicyGuard& operator=(const PolicyGuard&) = delete;

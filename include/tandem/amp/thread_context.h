@@ -32,9 +32,9 @@ class ThreadContext {
 
 /// Applies `context` to the calling thread until the end of the scope. The scope counts as an autocast region: if it is
 /// the thread's outermost one, its end clears the thread's cast cache.
-class [[nodiscard]] ThreadContextGuard {
+class ThreadContextGuard {
  public:
-  explicit ThreadContextGuard(const ThreadContext& context);
+  [[nodiscard]] explicit ThreadContextGuard(const ThreadContext& context);
   ~ThreadContextGuard();
   ThreadContextGuard(const ThreadContextGuard&) = delete;
   ThreadContextGuard& operator=(const ThreadContextGuard&) = delete;

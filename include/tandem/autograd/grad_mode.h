@@ -13,9 +13,11 @@ struct GradMode {
 };
 
 /// Switches recording on or off until the end of the scope.
-class [[nodiscard]] AutoGradMode {
+class AutoGradMode {
  public:
-  explicit AutoGradMode(bool enabled) : previous_(GradMode::is_enabled()) { GradMode::set_enabled(enabled); }
+  [[nodiscard]] explicit AutoGradMode(bool enabled) : previous_(GradMode::is_enabled()) {
+    GradMode::set_enabled(enabled);
+  }
   ~AutoGradMode() { GradMode::set_enabled(previous_); }
   AutoGradMode(const AutoGradMode&) = delete;
   AutoGradMode& operator=(const AutoGradMode&) = delete;
@@ -25,17 +27,17 @@ class [[nodiscard]] AutoGradMode {
 };
 
 /// Switches recording off until the end of the scope.
-class [[nodiscard]] NoGradGuard : public AutoGradMode {
+class NoGradGuard : public AutoGradMode {
  public:
-  NoGradGuard() : AutoGradMode(false) {}
+  [[nodiscard]] NoGradGuard() : AutoGradMode(false) {}
 };
 
 /// For inference loops: switches recording off until the end of the scope. Tensors made in the scope, except views of
 /// earlier tensors, are inference tensors: they can never be recorded, nor be changed in place outside InferenceMode
 /// while recording is on. `InferenceMode(false)` switches inference mode off and recording on, as in libtorch.
-class [[nodiscard]] InferenceMode {
+class InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true)
+  [[nodiscard]] explicit InferenceMode(bool enabled = true)
       : grad_(thread_state().grad_mode), inference_(thread_state().inference_mode) {
     thread_state().inference_mode = enabled;
     thread_state().grad_mode = !enabled;

@@ -77,9 +77,9 @@ class Observers {
 
 /// Registers an observer for this thread, and for threads that get this thread's modes through ThreadContext, until the
 /// end of the scope. The guards of a thread may end in any order.
-class [[nodiscard]] ObserverGuard {
+class ObserverGuard {
  public:
-  explicit ObserverGuard(std::shared_ptr<Observer> observer);
+  [[nodiscard]] explicit ObserverGuard(std::shared_ptr<Observer> observer);
   ~ObserverGuard();
   ObserverGuard(const ObserverGuard&) = delete;
   ObserverGuard& operator=(const ObserverGuard&) = delete;
@@ -109,9 +109,9 @@ class Observation {
 };
 
 /// Hides the ops of this thread from observers until the end of the scope.
-class [[nodiscard]] ObserversOff {
+class ObserversOff {
  public:
-  ObserversOff();
+  [[nodiscard]] ObserversOff();
   ~ObserversOff();
   ObserversOff(const ObserversOff&) = delete;
   ObserversOff& operator=(const ObserversOff&) = delete;
@@ -121,9 +121,9 @@ class [[nodiscard]] ObserversOff {
 };
 
 /// Sets the node whose backward this thread is running, for ObservedOp::backward_of, until the end of the scope.
-class [[nodiscard]] BackwardScope {
+class BackwardScope {
  public:
-  explicit BackwardScope(const Node& node);
+  [[nodiscard]] explicit BackwardScope(const Node& node);
   ~BackwardScope();
   BackwardScope(const BackwardScope&) = delete;
   BackwardScope& operator=(const BackwardScope&) = delete;

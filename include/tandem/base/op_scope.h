@@ -25,9 +25,9 @@ inline const char* running_op() { return detail::RunningOp::of_thread().name; }
 /// Until the end of the scope, errors of this thread begin with `name`. Of nested scopes the outermost gives the name,
 /// since that is the function that the caller called. `name` must outlive the scope. User code must not run inside: see
 /// UserCodeScope.
-class [[nodiscard]] OpScope {
+class OpScope {
  public:
-  explicit OpScope(const char* name) : name_(name), outer_(detail::RunningOp::of_thread()) {
+  [[nodiscard]] explicit OpScope(const char* name) : name_(name), outer_(detail::RunningOp::of_thread()) {
     if (outer_.runs_user_code) detail::RunningOp::of_thread() = {name, false};
   }
   ~OpScope() { detail::RunningOp::of_thread() = outer_; }
@@ -43,9 +43,9 @@ class [[nodiscard]] OpScope {
 
 /// For a function that runs code of the user, such as a closure or a backward function. Errors thrown by the function
 /// itself begin with `name`; functions that the user's code calls name themselves.
-class [[nodiscard]] UserCodeScope {
+class UserCodeScope {
  public:
-  explicit UserCodeScope(const char* name) : outer_(detail::RunningOp::of_thread()) {
+  [[nodiscard]] explicit UserCodeScope(const char* name) : outer_(detail::RunningOp::of_thread()) {
     detail::RunningOp::of_thread() = {name, true};
   }
   ~UserCodeScope() { detail::RunningOp::of_thread() = outer_; }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/base/error.h"
+#include "tandem/base/macros.h"
 #include "tandem/data/data_loader_base.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/loader_state.h"
@@ -154,6 +155,17 @@ class DataLoader : public DataLoaderBase<typename Dataset::BatchType> {
   uint64_t requested_ = 0;                    // batches requested from the sampler in this epoch
   std::unique_ptr<detail::WorkerPool> pool_;  // last: its threads use the other members
 };
+
+/// For loops over the pointer that make_data_loader() returns, which do not compile.
+template <class Dataset, class Sampler>
+TANDEM_UNAVAILABLE("the loader is a pointer: write `for (auto& batch : *loader)`")
+auto begin(const std::unique_ptr<DataLoader<Dataset, Sampler>>& loader) {
+  return loader->begin();
+}
+template <class Dataset, class Sampler>
+auto end(const std::unique_ptr<DataLoader<Dataset, Sampler>>& loader) {
+  return loader->end();
+}
 
 /// libtorch's name for a loader that asks a sampler for its requests.
 template <class Dataset, class Sampler>

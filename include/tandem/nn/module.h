@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tandem/base/macros.h"
 #include "tandem/base/ordered_dict.h"
 #include "tandem/nn/forward_hooks.h"
 #include "tandem/nn/module_holder.h"
@@ -26,6 +27,14 @@ class OutputArchive;
 namespace tandem::nn {
 
 class ResettableModule;
+
+namespace detail {
+/// Neither a module nor a handle of one.
+template <class T>
+concept NotAModule = !std::derived_from<T, Module> && !std::convertible_to<T, std::shared_ptr<Module>> && !requires {
+  typename T::ContainedType;
+};
+}  // namespace detail
 
 /// Base class of layers and models. A model registers its parts; its parameters can then be listed, moved and trained:
 ///
@@ -85,6 +94,10 @@ class Module : public std::enable_shared_from_this<Module> {
     add_module(std::move(name), std::shared_ptr<Module>(std::shared_ptr<Module>(), &module));
     return module;
   }
+  /// Does not compile: the argument is not a module.
+  template <detail::NotAModule Other>
+  TANDEM_UNAVAILABLE("register_module() needs a module: wrap a function, as in nn::Functional(relu)")
+  void register_module(std::string name, const Other& other);
   /// Replaces the submodule with this name. Throws StateError if there is none.
   template <class ModuleType>
   std::shared_ptr<ModuleType> replace_module(const std::string& name, std::shared_ptr<ModuleType> module) {

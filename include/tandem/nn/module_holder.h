@@ -11,9 +11,19 @@
 #pragma GCC visibility push(default)
 namespace tandem::nn {
 
+template <class Contained>
+class ModuleHolder;
+
 namespace detail {
 [[noreturn]] void throw_empty_holder(const char* type);
-}
+
+/// Arguments from which neither a module can be made nor a holder be copied.
+template <class Contained, class... Args>
+concept WrongArguments =
+    !std::constructible_from<Contained, Args...> &&
+    !(sizeof...(Args) == 1 && ((std::derived_from<std::remove_cvref_t<Args>, ModuleHolder<Contained>> ||
+                                std::convertible_to<Args, std::shared_ptr<Contained>>)&&...));
+}  // namespace detail
 
 /// A shared pointer to a module that can be called like a function: `nn::Linear fc(784, 10); y = fc(x); fc->weight;`.
 /// Copies share the module. `nn::Linear fc{nullptr}` is empty until it is assigned; using it throws StateError.
@@ -34,6 +44,10 @@ class ModuleHolder {
       (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
           Contained, Head, Tail...>) explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+  // Compilers show this line instead of a list of all constructors.
+  template <class Head, class... Tail>
+  requires detail::WrongArguments<Contained, Head, Tail...>
+  explicit ModuleHolder(Head&&, Tail&&...) = delete;  // give them by options: Conv2d(Conv2dOptions(1, 2, 3).stride(2))
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
 
   explicit operator bool() const noexcept { return !is_empty(); }

@@ -19,11 +19,13 @@ void set_default_device(Device device);
 ///
 ///     const DefaultDeviceGuard on_gpu(kCUDA);
 ///     Net net;  // parameters on the GPU
-class [[nodiscard]] DefaultDeviceGuard {
+class DefaultDeviceGuard {
  public:
   /// Throws DeviceError if this machine has no such device.
-  explicit DefaultDeviceGuard(Device device) : previous_(get_default_device()) { set_default_device(device); }
-  explicit DefaultDeviceGuard(DeviceType type) : DefaultDeviceGuard(Device(type)) {}
+  [[nodiscard]] explicit DefaultDeviceGuard(Device device) : previous_(get_default_device()) {
+    set_default_device(device);
+  }
+  [[nodiscard]] explicit DefaultDeviceGuard(DeviceType type) : DefaultDeviceGuard(Device(type)) {}
   ~DefaultDeviceGuard() { thread_state().default_device = previous_; }
   DefaultDeviceGuard(const DefaultDeviceGuard&) = delete;
   DefaultDeviceGuard& operator=(const DefaultDeviceGuard&) = delete;

@@ -10,14 +10,14 @@ namespace tandem {
 
 /// Makes a device the current one until the end of the scope. Does nothing for a CPU device or index -1. Throws
 /// DeviceError if there is no such device.
-class [[nodiscard]] DeviceGuard {
+class DeviceGuard {
  public:
-  explicit DeviceGuard(Device device) {
+  [[nodiscard]] explicit DeviceGuard(Device device) {
     if (device.is_cpu() || device.index() < 0) return;
     const int previous = accelerator().exchange_device(device.index());
     if (previous != device.index()) previous_ = previous;
   }
-  explicit DeviceGuard(int device) : DeviceGuard(Device(kCUDA, device)) {}
+  [[nodiscard]] explicit DeviceGuard(int device) : DeviceGuard(Device(kCUDA, device)) {}
   ~DeviceGuard() {
     if (previous_ >= 0) accelerator().restore_device(previous_);
   }

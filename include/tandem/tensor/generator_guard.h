@@ -7,9 +7,9 @@ namespace tandem {
 
 /// Until the end of the scope, default_generator() of the calling thread is `generator`. For threads that draw at the
 /// same time: their numbers then do not depend on their timing. Internal.
-class [[nodiscard]] GeneratorGuard {
+class GeneratorGuard {
  public:
-  explicit GeneratorGuard(Generator& generator);
+  [[nodiscard]] explicit GeneratorGuard(Generator& generator);
   ~GeneratorGuard();
   GeneratorGuard(const GeneratorGuard&) = delete;
   GeneratorGuard& operator=(const GeneratorGuard&) = delete;

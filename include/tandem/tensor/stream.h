@@ -45,9 +45,9 @@ void set_current_stream(const Stream& stream);
 Stream stream_from_pool(Device device = Device(kCUDA), bool high_priority = false);
 
 /// Makes a stream and its device current until the end of the scope.
-class [[nodiscard]] StreamGuard {
+class StreamGuard {
  public:
-  explicit StreamGuard(const Stream& stream);
+  [[nodiscard]] explicit StreamGuard(const Stream& stream);
   ~StreamGuard();
   StreamGuard(const StreamGuard&) = delete;
   StreamGuard& operator=(const StreamGuard&) = delete;

@@ -48,11 +48,12 @@ namespace tandem::amp {
 ///
 /// Throws StateError for options out of range, and for a DelayedScaling that differs from another one of the same
 /// outermost region.
-class [[nodiscard]] Fp8AutocastGuard {
+class Fp8AutocastGuard {
  public:
-  explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(), bool enabled = true,
-                            const std::shared_ptr<distributed::ProcessGroup>& group = nullptr,
-                            bool calibrating = false);
+  [[nodiscard]] explicit Fp8AutocastGuard(DeviceType type, const Fp8Recipe& recipe = DelayedScaling(),
+                                          bool enabled = true,
+                                          const std::shared_ptr<distributed::ProcessGroup>& group = nullptr,
+                                          bool calibrating = false);
   ~Fp8AutocastGuard();
   Fp8AutocastGuard(const Fp8AutocastGuard&) = delete;
   Fp8AutocastGuard& operator=(const Fp8AutocastGuard&) = delete;

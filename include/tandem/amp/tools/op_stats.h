@@ -47,10 +47,10 @@ struct RoundingCount {
 ///   }
 ///
 /// Source of the idea: Paddle's amp.debugging.collect_operator_stats.
-class [[nodiscard]] OpStats {
+class OpStats {
  public:
   /// The destructor writes the table to `print_at_end`, unless that is null.
-  explicit OpStats(std::ostream* print_at_end = nullptr);
+  [[nodiscard]] explicit OpStats(std::ostream* print_at_end = nullptr);
   ~OpStats();
   OpStats(const OpStats&) = delete;
   OpStats& operator=(const OpStats&) = delete;

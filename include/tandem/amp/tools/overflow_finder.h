@@ -41,11 +41,11 @@ struct Overflow {
 ///
 /// A GradScaler may skip steps until it has found a suitable scale. In such a step the finder reports a gradient that
 /// overflowed because of the scale; that is not a bug.
-class [[nodiscard]] OverflowFinder {
+class OverflowFinder {
  public:
-  OverflowFinder();
+  [[nodiscard]] OverflowFinder();
   /// Reports the parameters and buffers of `model` by name, and the module whose parameters an op uses.
-  explicit OverflowFinder(const nn::Module& model);
+  [[nodiscard]] explicit OverflowFinder(const nn::Module& model);
   ~OverflowFinder();
   OverflowFinder(const OverflowFinder&) = delete;
   OverflowFinder& operator=(const OverflowFinder&) = delete;

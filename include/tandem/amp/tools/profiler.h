@@ -39,12 +39,12 @@ struct ProfiledOp {
 /// On the CPU the times are those of the host. On CUDA they are the device's, between events on the current stream, so
 /// measuring does not wait; the functions that report wait for the device. Costs half a microsecond per op, more on
 /// CUDA. Do not use it while a CUDA graph is captured.
-class [[nodiscard]] Profiler {
+class Profiler {
   class Recorder;
 
  public:
   /// The destructor writes the table to `print_at_end`, unless that is null.
-  explicit Profiler(std::ostream* print_at_end = nullptr);
+  [[nodiscard]] explicit Profiler(std::ostream* print_at_end = nullptr);
   ~Profiler();
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;

@@ -117,6 +117,9 @@ class Sequential : public ModuleHolder<SequentialImpl> {
       (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
           SequentialImpl, Head, Tail...>) explicit Sequential(Head&& head, Tail&&... tail)
       : ModuleHolder(make(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
+  template <class Head, class... Tail>
+  requires detail::WrongArguments<SequentialImpl, Head, Tail...>
+  explicit Sequential(Head&&, Tail&&...) = delete;  // not modules: wrap functions, as in nn::Functional(relu)
 
  private:
   template <class... M>
