@@ -16,6 +16,33 @@ install(
   DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
   COMPONENT dev)
 
+# ---- downloaded libraries become parts of the installed tandem: tandem::fmt and so on
+set(target_of_ZLIB zlibstatic)
+set(target_of_dnnl dnnl)
+set(target_of_fmt fmt)
+foreach(package IN LISTS TANDEM_FETCHED)
+  if(target_of_${package} AND (package STREQUAL "fmt" OR NOT BUILD_SHARED_LIBS))
+    install(
+      TARGETS ${target_of_${package}}
+      EXPORT tandemTargets
+      ARCHIVE COMPONENT dev)
+  endif()
+endforeach()
+if("fmt" IN_LIST TANDEM_FETCHED)
+  FetchContent_GetProperties(fmt SOURCE_DIR fmt_folder)
+  install(
+    DIRECTORY "${fmt_folder}/include/fmt"
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    COMPONENT dev)
+endif()
+if("dnnl" IN_LIST TANDEM_FETCHED)
+  FetchContent_GetProperties(onednn SOURCE_DIR onednn_folder)
+  install(
+    FILES "${onednn_folder}/LICENSE" "${onednn_folder}/THIRD-PARTY-PROGRAMS"
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/onednn
+    COMPONENT dev)
+endif()
+
 # ---- licences; Debian packages have the file `copyright` instead (cmake/packages.cmake)
 foreach(component runtime dev)
   set(folder ${CMAKE_INSTALL_DOCDIR})
@@ -30,8 +57,7 @@ foreach(component runtime dev)
     COMPONENT ${component}_licenses)
 endforeach()
 
-# ---- oneDNN: an installed tandem must not depend on the folder .deps. Of a oneDNN that is fetched, oneDNN's own rules
-# install the static library, its headers and its CMake package.
+# ---- oneDNN: an installed tandem must not depend on the folder .deps
 set(onednn_destination ${CMAKE_INSTALL_LIBDIR}/${TANDEM_ONEDNN_FOLDER})
 if(TANDEM_ONEDNN_ORIGIN STREQUAL "unpacked")
   if(BUILD_SHARED_LIBS)
@@ -76,10 +102,19 @@ endif()
 
 # ---- the pkg-config module. A static tandem needs its libraries whether or not pkg-config is called with --static, so
 # they are not private. The module finds its prefix by its own place.
-set(pc_requires fmt)
+set(pc_requires)
 set(pc_libs -L\${libdir} -ltandem)
+# pc_need(package module library): the module, or the library that was installed with tandem
+macro(pc_need package module library)
+  if(${package} IN_LIST TANDEM_FETCHED)
+    list(APPEND pc_libs -l${library})
+  else()
+    list(APPEND pc_requires ${module})
+  endif()
+endmacro()
+pc_need(fmt fmt fmt)
 if(NOT BUILD_SHARED_LIBS)
-  list(APPEND pc_requires zlib)
+  pc_need(ZLIB zlib z)
   if(TANDEM_HAS_PNG)
     list(APPEND pc_requires libpng)
   endif()

@@ -16,7 +16,7 @@ if [[ ${1-} == --onednn || ${1-} == --onednn=* ]]; then
   sources=${1#--onednn}
   sources=${sources#=}
   [[ -z $sources ]] || sources=$(realpath "$sources")
-  products=(-DTANDEM_FETCH_ONEDNN=ON "-DFETCHCONTENT_SOURCE_DIR_ONEDNN=$sources")
+  products=(-DCMAKE_DISABLE_FIND_PACKAGE_dnnl=ON "-DFETCHCONTENT_SOURCE_DIR_ONEDNN=$sources")
   shift
 fi
 cd "$(dirname "$0")/.."

@@ -2,8 +2,8 @@
 
     conan create packaging/conan --build=missing
 
-Conan Center has no oneDNN 3, so the recipe downloads the release that cmake/onednn.cmake names, and builds it as a part
-of tandem.
+Conan Center has no oneDNN 3, so the recipe downloads the release that cmake/downloads.cmake names, and builds it as a
+part of tandem.
 """
 import os
 import re
@@ -25,8 +25,8 @@ class TandemRecipe(ConanFile):
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], "png": [True, False], "jpeg": [True, False],
-               "mpi": [True, False]}
-    default_options = {"shared": False, "fPIC": True, "png": True, "jpeg": True, "mpi": False}
+               "mpi": [True, False], "protobuf": [True, False]}
+    default_options = {"shared": False, "fPIC": True, "png": True, "jpeg": True, "mpi": False, "protobuf": False}
     implements = ["auto_shared_fpic"]
 
     def _repository(self):
@@ -37,7 +37,7 @@ class TandemRecipe(ConanFile):
         self.version = ".".join(re.findall(r"^#define TANDEM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M))
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "compat/*", "include/*",
+        for pattern in ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "common/*", "compat/*", "include/*",
                         "kernels/*", "packaging/debian/*", "src/*"):
             copy(self, pattern, src=self._repository(), dst=self.export_sources_folder)
 
@@ -59,12 +59,19 @@ class TandemRecipe(ConanFile):
             self.requires("libjpeg-turbo/[>=2.1 <4]")
         if self.options.mpi:
             self.requires("openmpi/[>=4.1 <5]")
+        if self.options.protobuf:
+            self.requires("protobuf/[>=3.21 <7]")
+
+    def build_requirements(self):
+        if self.options.protobuf:
+            self.tool_requires("protobuf/<host_version>")
 
     def source(self):
-        pin = load(self, os.path.join(self.source_folder, "cmake", "onednn.cmake"))
-        url = re.search(r"^\s*URL (\S+)", pin, re.M).group(1)
-        sha256 = re.search(r"SHA256=(\w+)", pin).group(1)
-        get(self, url, sha256=sha256, strip_root=True, destination=os.path.join(self.source_folder, "onednn"))
+        downloads = load(self, os.path.join(self.source_folder, "cmake", "downloads.cmake"))
+        pool = re.search(r"URL (\S+)/\$\{path\}", downloads).group(1)
+        path, sha256 = re.search(r"tandem_download\(onednn (\S+)\s+(\w+)\)", downloads).groups()
+        get(self, f"{pool}/{path}", sha256=sha256, strip_root=True,
+            destination=os.path.join(self.source_folder, "onednn"))
 
     def generate(self):
         toolchain = CMakeToolchain(self)
@@ -72,11 +79,13 @@ class TandemRecipe(ConanFile):
             "TANDEM_BUILD_TESTS": False,
             "TANDEM_BUILD_EXAMPLES": False,
             "TANDEM_BUILD_BENCHMARKS": False,
-            "TANDEM_FETCH_ONEDNN": True,
+            "TANDEM_BUILD_TOOLS": False,
+            "CMAKE_DISABLE_FIND_PACKAGE_dnnl": True,
             "FETCHCONTENT_SOURCE_DIR_ONEDNN": os.path.join(self.source_folder, "onednn").replace("\\", "/"),
             "TANDEM_PNG": bool(self.options.png),
             "TANDEM_JPEG": bool(self.options.jpeg),
             "TANDEM_MPI": bool(self.options.mpi),
+            "TANDEM_PROTOBUF": bool(self.options.protobuf),
         })
         toolchain.generate()
         CMakeDeps(self).generate()
@@ -110,6 +119,8 @@ class TandemRecipe(ConanFile):
             library.requires.append("libjpeg-turbo::libjpeg-turbo")
         if self.options.mpi:
             library.requires.append("openmpi::openmpi")
+        if self.options.protobuf:
+            library.requires.append("protobuf::libprotobuf-lite")
         library.system_libs = ["pthread", "dl", "m"]
         if not self.options.shared:
             library.sharedlinkflags = library.exelinkflags = ["-fopenmp"]

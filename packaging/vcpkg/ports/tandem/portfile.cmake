@@ -10,14 +10,17 @@ vcpkg_check_features(
   FEATURES
     jpeg TANDEM_JPEG
     mpi TANDEM_MPI
-    png TANDEM_PNG)
+    png TANDEM_PNG
+    protobuf TANDEM_PROTOBUF)
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS
     ${feature_options}
     -DTANDEM_BUILD_TESTS=OFF
     -DTANDEM_BUILD_EXAMPLES=OFF
-    -DTANDEM_BUILD_BENCHMARKS=OFF)
+    -DTANDEM_BUILD_BENCHMARKS=OFF
+    -DTANDEM_BUILD_TOOLS=OFF
+    -DTANDEM_FETCH=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/tandem)
 vcpkg_fixup_pkgconfig()

@@ -1,0 +1,78 @@
+# Builds libraries that tandem needs and that are not installed, from Debian's archives of their sources, which stay
+# where they are. FETCHCONTENT_SOURCE_DIR_<NAME> names a folder that has the sources already.
+include(FetchContent)
+
+# tandem_download(name path sha256): sets <name>_SOURCE_DIR and <name>_BINARY_DIR. The sum is that of Debian's .dsc file.
+macro(tandem_download name path sha256)
+  if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.24)
+    set(tandem_timestamps DOWNLOAD_EXTRACT_TIMESTAMP OFF)
+  endif()
+  FetchContent_Declare(
+    ${name}
+    URL https://deb.debian.org/debian/pool/main/${path}
+        https://snapshot.debian.org/archive/debian/20260101T000000Z/pool/main/${path}
+    URL_HASH SHA256=${sha256} ${tandem_timestamps}
+    SOURCE_SUBDIR not-configured-yet)
+  FetchContent_MakeAvailable(${name})
+endmacro()
+
+# The functions keep the options of the libraries, which are ordinary variables, to themselves. Without these policies,
+# option() and set(... CACHE) would replace them.
+macro(tandem_begin_download)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+  set(CMAKE_POLICY_DEFAULT_CMP0126 NEW)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON) # they may become part of a shared tandem
+  set(BUILD_SHARED_LIBS OFF)
+endmacro()
+
+function(tandem_build_fmt)
+  tandem_begin_download()
+  tandem_download(fmt f/fmtlib/fmtlib_10.1.1+ds1.orig.tar.gz
+                  7000f214d2628f04174822f8048c573f1608194408d7931121595a03f1c18a17)
+  set(FMT_INSTALL OFF)
+  add_subdirectory("${fmt_SOURCE_DIR}" "${fmt_BINARY_DIR}" EXCLUDE_FROM_ALL)
+endfunction()
+
+function(tandem_build_nlohmann_json)
+  tandem_begin_download()
+  tandem_download(nlohmann_json n/nlohmann-json3/nlohmann-json3_3.11.3.orig.tar.gz
+                  0d8ef5af7f9794e3263480193c491549b2ba6cc74bb018906202ada498a79406)
+  set(JSON_BuildTests OFF)
+  set(JSON_Install OFF)
+  add_subdirectory("${nlohmann_json_SOURCE_DIR}" "${nlohmann_json_BINARY_DIR}" EXCLUDE_FROM_ALL)
+endfunction()
+
+function(tandem_build_ZLIB)
+  tandem_begin_download()
+  tandem_download(zlib z/zlib/zlib_1.3.dfsg+really1.3.1.orig.tar.gz
+                  60dd315c07f616887caa029408308a018ace66e3d142726a97db164b3b8f69fb)
+  file(GLOB sources "${zlib_SOURCE_DIR}/*.c") # its own CMakeLists.txt needs files that Debian leaves out
+  add_library(zlibstatic STATIC EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(zlibstatic PROPERTIES OUTPUT_NAME z)
+  target_compile_definitions(zlibstatic PRIVATE HAVE_UNISTD_H)
+  target_include_directories(zlibstatic SYSTEM INTERFACE "$<BUILD_INTERFACE:${zlib_SOURCE_DIR}>")
+  add_library(ZLIB::ZLIB ALIAS zlibstatic)
+endfunction()
+
+function(tandem_build_dnnl)
+  tandem_begin_download()
+  tandem_download(onednn o/onednn/onednn_3.7.2+ds.orig.tar.xz
+                  0cc51ca26c1af6a2bb1e71e378e7046f3ceb3e71791ee9d4e246d50f904a6ea6)
+  set(DNNL_LIBRARY_TYPE STATIC)
+  set(DNNL_CPU_RUNTIME SEQ)
+  if(TANDEM_OPENMP)
+    set(DNNL_CPU_RUNTIME OMP)
+  endif()
+  set(DNNL_GPU_RUNTIME NONE)
+  set(DNNL_BUILD_DOC OFF)
+  set(DNNL_BUILD_EXAMPLES OFF)
+  set(DNNL_BUILD_TESTS OFF)
+  set(ONEDNN_BUILD_GRAPH OFF)
+  set(DNNL_ENABLE_WORKLOAD TRAINING)
+  # What kernels/cpu/onednn uses: programs are linked without the rest.
+  set(DNNL_ENABLE_PRIMITIVE CONVOLUTION INNER_PRODUCT MATMUL REORDER)
+  add_subdirectory("${onednn_SOURCE_DIR}" "${onednn_BINARY_DIR}" EXCLUDE_FROM_ALL)
+  if(NOT TARGET DNNL::dnnl)
+    add_library(DNNL::dnnl ALIAS dnnl)
+  endif()
+endfunction()
