@@ -258,8 +258,8 @@ TEST(Range, ExtremesBesideEachOther) {
   check("dist", wild, tail, kFloat, [](In x) { return dist(x[0], x[1], 0.5); });
   check("cdist", wild, tail, kFloat, [](In x) { return cdist(x[0], x[1], 0.5); });
 
-  const std::vector<double> tiny{1e-25, -3e-25, 2e-25, 1e-25, 2e-25, 1e-25, -1e-25, 3e-25};
-  check("cdist by a product", tiny, zero, kFloat, [](In x) { return cdist(x[0], x[1], 2, 1); });
+  const std::vector<double> close{1e-25, -3e-25, 2e-25, 1e-25, 2e-25, 1e-25, -1e-25, 3e-25};
+  check("cdist by a product", close, zero, kFloat, [](In x) { return cdist(x[0], x[1], 2, 1); });
 
   // Sums, differences and powers beyond the range of f16.
   const std::vector<double> halves{4e4, 3e4, -2e4, 4e4, 6e4, 5e4, 4e4, 1e4}, apart{6e4, 6e4, 6e4, -6e4, 6e4, 6e4, 1, 1};
