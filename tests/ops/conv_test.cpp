@@ -198,14 +198,22 @@ void fill_the_heap_with_nan() {
 
 TEST_F(Conv, WeightGradientsReadOnlyTheImage) {
   for (DType dtype : {kBFloat16, kHalf}) {
-    for (const Dims& image : {Dims{1, 1}, Dims{3, 2}, Dims{5, 3}}) {
-      for (const int64_t stride : {2, 3}) {
-        const Tensor x = ones({2, 16, image[0], image[1]}, dtype);
-        const Tensor w = ones({16, 16, 3, 3}, dtype).requires_grad_();
-        const Tensor wide = ones({16, 16, 3, 3}, kDouble).requires_grad_();
+    for (const Dims& image :
+         {Dims{1, 1}, Dims{3, 2}, Dims{5, 3}, Dims{1, 5, 5}, Dims{2, 5, 5}, Dims{5, 1, 5}, Dims{5, 5, 1}}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        Dims sizes{2, 16}, kernel{16, 16};
+        for (const int64_t size : image) {
+          sizes.push_back(size);
+          kernel.push_back(3);
+        }
+        const Tensor x = ones(sizes, dtype), w = ones(kernel, dtype).requires_grad_();
+        const Tensor wide = ones(kernel, kDouble).requires_grad_();
+        const auto run = [&](const Tensor& x, const Tensor& weight) {
+          convolution(x, weight, {}, {stride}, {1}, {1}, false, {0}, 1).sum().backward();
+        };
         fill_the_heap_with_nan();
-        conv2d(x, w, {}, {stride}, {1}).sum().backward();
-        conv2d(x.to(kDouble), wide, {}, {stride}, {1}).sum().backward();
+        run(x, w);
+        run(x.to(kDouble), wide);
         EXPECT_EQ(values_of(w.grad()), values_of(wide.grad()))
             << name(dtype) << to_string(image) << " stride " << stride;
       }

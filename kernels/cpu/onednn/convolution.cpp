@@ -91,9 +91,15 @@ Plan make_backward_weight(const Array& gweight, const Array& gbias, const Array&
                           const ConvParams& p) {
   // oneDNN 3.2 (jit_avx512_core_bf16) copies each row of a 16-bit x into separate pieces, one per column of the stride.
   // If a row is narrower than the stride, some pieces stay uninitialized but are still multiplied by 0, which gives NaN
-  // if they contain inf or NaN.
-  const auto columns = static_cast<size_t>(x.rank) - 1;
-  if (is_reduced_floating_point(x.dtype) && x.sizes[columns] < p.stride[columns - 2]) return {};
+  // if they contain inf or NaN. In three dimensions it also leaves weights unwritten or wrong where x is smaller than
+  // the kernel.
+  if (is_reduced_floating_point(x.dtype)) {
+    const auto columns = static_cast<size_t>(x.rank) - 1;
+    if (x.sizes[columns] < p.stride[columns - 2]) return {};
+    for (size_t d = 2; d < columns; ++d) {
+      if (x.rank == 5 && x.sizes[d] < gweight.sizes[d]) return {};
+    }
+  }
   const Desc dy = desc_of(gy), src = desc_of(x), plain = plain_weight(gweight, p.groups), any = in_any_order(plain);
   const Desc db = gbias ? desc_of(gbias) : Desc();
   const Geometry g(p, x);
