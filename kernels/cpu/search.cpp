@@ -1,5 +1,4 @@
-// search_sorted. Contract: comparisons with NaN are false, so a NaN in x gets index n, and the search passes over NaN
-// in `sorted`.
+// search_sorted. Contract: NaN in `sorted` is greater than all numbers, as in sort(); a NaN in x gets index n.
 #include "kernels/cpu/indexed.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/parallel.h"
@@ -19,7 +18,7 @@ void search_sorted(const Tensor& y, const Tensor& sorted, const Tensor& x, bool 
       while (begin < end) {
         const int64_t middle = begin + (end - begin) / 2;
         const C at = static_cast<C>(row[middle]);
-        (right ? at > value : at >= value) ? end = middle : begin = middle + 1;
+        value == value && !(right ? at <= value : at < value) ? end = middle : begin = middle + 1;
       }
       return begin;
     };

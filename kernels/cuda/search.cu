@@ -1,4 +1,4 @@
-// search_sorted. Contract: comparisons with NaN are false: a NaN element comes after all.
+// search_sorted, with the contract of the CPU's.
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/launch.h"
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int64_t end = n; begin < end;) {
       const int64_t middle = begin + (end - begin) / 2;
       const C at = static_cast<C>(row[middle]);
-      if (right ? at > value : at >= value) {
+      if (value == value && !(right ? at <= value : at < value)) {
         end = middle;
       } else {
         begin = middle + 1;

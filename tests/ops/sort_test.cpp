@@ -47,6 +47,16 @@ TEST_F(SortTest, EachNanIsDistinct) {
   EXPECT_EQ(values_of(counts), (std::vector<double>{2, 1, 1}));
 }
 
+TEST_F(SortTest, NumbersAreFoundBesideNan) {
+  for (int64_t nans = 0; nans <= 9; ++nans) {
+    const Tensor x = randn({9});
+    x.narrow(0, 0, nans).fill_(NAN);
+    EXPECT_TRUE(near(isin(x, x), eq(x, x), kExact)) << nans;
+    const Tensor sorted = std::get<0>(sort(x)), place = searchsorted(sorted, sorted.narrow(0, 0, 9 - nans));
+    EXPECT_TRUE(near(place, arange(9 - nans).to(kLong), kExact)) << nans;
+  }
+}
+
 TEST_F(SortTest, UniqueGivesOnlyWhatIsAskedFor) {
   const auto [values, inverse] = _unique(tensor({2, 1, 2}, kLong), false, true);
   EXPECT_EQ(values_of(values), (std::vector<double>{1, 2}));
