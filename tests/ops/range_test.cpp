@@ -185,6 +185,12 @@ TEST(Range, ZerosOfF16AreNormalisedToZeros) {
   EXPECT_TRUE(near(cosine_similarity(zeros({2, 3}, kHalf), ones({2, 3}, kHalf), 1), zeros({2}, kHalf), kExact));
 }
 
+TEST(Range, ANormOfEpsIsConstant) {
+  const Tensor x = tensor({0.0, 1.0}).to(kFloat).requires_grad_();
+  normalize(x, 2, 0, 1).backward(ones({2}));
+  EXPECT_TRUE(near(x.grad(), ones({2}), kExact));  // as of x / clamp(|x|, 1)
+}
+
 // Numbers of very different size beside each other.
 TEST(Range, ExtremesBesideEachOther) {
   const auto check = [](const char* what, std::vector<double> x, std::vector<double> other, DType dtype,
@@ -197,6 +203,7 @@ TEST(Range, ExtremesBesideEachOther) {
   check("layer_norm", far, zero, kFloat, [](In x) { return layer_norm(x[0], {4}); });
   check("batch_norm", far, zero, kFloat, [](In x) { return batch_norm(x[0].t(), {}, {}, {}, {}, true, 0.1, 1e-5); });
   check("group_norm", far, zero, kFloat, [](In x) { return group_norm(x[0].view({1, 2, 4}), 2); });
+  check("logsumexp", {200, kInf, 1, 2, 3, 200, -kInf, kInf}, zero, kFloat, [](In x) { return logsumexp(x[0], {1}); });
   check("corrcoef", far, zero, kFloat, [](In x) { return corrcoef(x[0]); });
   check("renorm", far, zero, kFloat, [](In x) { return renorm(x[0].detach(), 2, 0, 1e10); });
 

@@ -8,6 +8,7 @@
 #include "tandem/ops/convert.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/index.h"
+#include "tandem/ops/math_functions.h"
 #include "tandem/ops/reduce_forms-inl.h"
 #include "tandem/ops/shape.h"
 #include "tandem/ops/statistics.h"
@@ -255,8 +256,8 @@ TANDEM_OPS Tensor logsumexp(const Tensor& x, IntArrayRef dims, bool keepdim) {
         Tensor y = full(shape.kept, -INFINITY, x.options()), shift;
         if (shape.count > 0 && x.numel() > 0) {
           const Tensor largest = reduced.empty() ? x : amax(x, reduced, true);
-          // Terms and sums of f16 and bf16 are held in f32.
-          shift = to(where(isfinite(largest), largest, zeros({}, x.options())), checks::sum_dtype(t));
+          // Finite, so that inf - shift is not NaN. Terms and sums of f16 and bf16 are held in f32.
+          shift = to(nan_to_num(largest, NAN), checks::sum_dtype(t));
           const Tensor terms = sub(x, shift).exp_();
           y = add(log(reduced.empty() ? terms : sum(terms, reduced, true)), shift);
         }

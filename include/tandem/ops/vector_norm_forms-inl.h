@@ -187,8 +187,8 @@ inline Tensor divided_by_norm(const Tensor& x, double order, IntArrayRef dims, d
                         const DType held = norm.dtype();
                         if (GradMode::is_enabled()) norm = linalg_vector_norm(x, order, shape.dims, true, held);
                         const Tensor length = length_of(norm), dot = sum(mul(to(gy, held), x), shape.dims, true);
-                        // d length / d norm
-                        const Tensor share = smooth ? div(norm, length) : to(ge(norm, eps), held);
+                        // d length / d norm; 0 at the bound, as in clamp
+                        const Tensor share = smooth ? div(norm, length) : to(gt(norm, eps), held);
                         const Tensor gnorm = neg(mul(share, div(div(dot, length), length)));
                         const Tensor gx = vector_norm_backward(gnorm, x, norm, order, shape.dims);
                         return {to(add(quotient(gy, length, wide), to(gx, wide)), b.wanted(0))};
