@@ -64,6 +64,54 @@ TEST(Xlogy, GradientOfAnF64OperandIsF64) {
   EXPECT_NEAR(x.grad().item<double>(), std::log(3.0), 1e-15);
 }
 
+TEST(Atan2, GradientStaysInTheRangeOfF16) {
+  const Tensor x = tensor({-0x1p-20}, kHalf).requires_grad_();
+  atan2(zeros({1}, kHalf), x).sum().backward();
+  EXPECT_EQ(x.grad().item<double>(), 0);
+}
+
+TEST(Hypot, GradientOfSubnormalNumbersOfF16) {
+  const Tensor x = tensor({0x1p-24}, kHalf).requires_grad_();
+  hypot(x, x).sum().backward();
+  EXPECT_NEAR(x.grad().item<double>(), std::sqrt(2), 1e-3);
+}
+
+TEST(Ldexp, IsNotRoundedToTheExponentsDtype) {
+  const Tensor x = tensor({3.0}, kDouble);
+  EXPECT_NEAR(ldexp(x, tensor({0.1}, kFloat)).item<double>(), 3 * std::exp2(double{0.1F}), 1e-15);
+}
+
+TEST(Binary, GradientsBesideIntegersAndBools) {
+  using Function = Tensor (*)(const Tensor&, const Tensor&);
+  const std::pair<const char*, Function> functions[] = {{"atan2", atan2},
+                                                        {"hypot", hypot},
+                                                        {"fmax", fmax},
+                                                        {"fmin", fmin},
+                                                        {"copysign", copysign},
+                                                        {"fmod", fmod},
+                                                        {"remainder", remainder},
+                                                        {"logaddexp", logaddexp},
+                                                        {"xlogy", xlogy},
+                                                        {"logaddexp2", logaddexp2},
+                                                        {"pow", pow},
+                                                        {"div", div},
+                                                        {"mul", mul},
+                                                        {"ldexp", ldexp}};
+  for (const auto& [name, function] : functions) {
+    for (const DType dtype : {kBool, kByte, kInt, kLong}) {
+      const Tensor other = ones({2}, dtype);
+      for (const bool first : {false, true}) {
+        const auto gradient = [&, &function = function](const Tensor& b) {
+          const Tensor x = tensor({1.5, -0.75}, kFloat).requires_grad_();
+          (first ? function(b, x) : function(x, b)).sum().backward();
+          return values_of(x.grad());
+        };
+        EXPECT_EQ(gradient(other), gradient(other.to(kFloat))) << name << ' ' << tandem::name(dtype) << first;
+      }
+    }
+  }
+}
+
 TEST(SumToSize, SumsIntegersInI64) {
   const Tensor sums = sum_to_size(full({3, 2}, 100, kChar), {1, 2}), counts = sum_to_size(ones({2}, kBool), {1});
   EXPECT_EQ(sums.dtype(), kLong);

@@ -190,8 +190,11 @@ TANDEM_OPS Tensor div(const Tensor& a, Scalar b, std::optional<std::string> roun
 // ---- functions of two numbers
 
 TANDEM_OPS Tensor hypot(const Tensor& a, const Tensor& b) {
-  return detail::binary_op(Op<"hypot">(), a, b, detail::Keep::both,
-                           [](const Backward& g, size_t i) { return mul(g.grad(), div(g.saved(i), g.saved(2))); });
+  return detail::binary_op(Op<"hypot">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
+    // Not by the result, which f16 may have rounded to few digits.
+    const Tensor a = detail::wide_operand(g, 0), b = detail::wide_operand(g, 1);
+    return mul(g.grad(), div(i == 0 ? a : b, hypot(a, b)));
+  });
 }
 TANDEM_OPS Tensor fmax(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"fmax">(), a, b, detail::Keep::input, detail::NumberTakes{lt});
@@ -225,12 +228,12 @@ TANDEM_OPS Tensor nextafter(const Tensor& a, const Tensor& b) {
 }
 TANDEM_OPS Tensor logaddexp(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"logaddexp">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
-    return mul(g.grad(), sigmoid(sub(g.saved(i), g.saved(1 - i))));
+    return mul(g.grad(), sigmoid(sub(detail::wide_operand(g, i), detail::wide_operand(g, 1 - i))));
   });
 }
 TANDEM_OPS Tensor logaddexp2(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"logaddexp2">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
-    return mul(g.grad(), sigmoid(mul(sub(g.saved(i), g.saved(1 - i)), M_LN2)));
+    return mul(g.grad(), sigmoid(mul(sub(detail::wide_operand(g, i), detail::wide_operand(g, 1 - i)), M_LN2)));
   });
 }
 TANDEM_OPS Tensor xlogy(const Tensor& a, const Tensor& b) {
@@ -251,9 +254,9 @@ TANDEM_OPS Tensor heaviside(const Tensor& x, const Tensor& values) {
 TANDEM_OPS Tensor ldexp(const Tensor& x, const Tensor& exponent) {
   const OpScope op("ldexp");
   detail::check_operands(x, exponent);
-  if (exponent.is_floating_point()) return mul(x, pow(2.0, exponent));
-  // 2^exponent may leave the range of x's dtype where the product does not.
-  const DType t = x.is_floating_point() ? x.dtype() : get_default_dtype();
+  DType t = result_type(x, exponent);
+  if (!is_floating_point(t)) t = get_default_dtype();
+  // 2^exponent may leave the range of the result's dtype where the product does not.
   return to(mul(to(x, kDouble), pow(2.0, to(exponent, kDouble))), t);
 }
 TANDEM_OPS std::tuple<Tensor, Tensor> frexp(const Tensor& x) {

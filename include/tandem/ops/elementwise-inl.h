@@ -134,15 +134,14 @@ TANDEM_OPS Tensor operator/(Scalar a, const Tensor& b) {
 
 TANDEM_OPS Tensor pow(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"pow">(), a, b, detail::Keep::both, [](const Backward& g, size_t i) {
-    const Tensor a = g.saved(0), b = g.saved(1);
+    const Tensor a = detail::wide_operand(g, 0), b = detail::wide_operand(g, 1);
     if (i == 0) {
       // b a^(b-1), and 0 if b is 0, also for a = 0
       return mul(g.grad(), where(eq(b, 0), zeros_like(b), mul(b, pow(a, sub(b, 1)))));
     }
-    // a^b log a, and 0 if a is 0 and b >= 0. The logarithm has the result's precision, whatever the base's dtype.
-    const Tensor zero = logical_and(eq(a, 0), ge(b, 0)), y = g.saved(2);
-    const Tensor base = a.dtype() == y.dtype() ? a : to(a, checks::sum_dtype(y.dtype()));
-    return mul(g.grad(), where(zero, zeros({}, base.options()), mul(y, log(base))));
+    // a^b log a, and 0 if a is 0 and b >= 0
+    const Tensor zero = logical_and(eq(a, 0), ge(b, 0));
+    return mul(g.grad(), where(zero, zeros({}, a.options()), mul(g.saved(2), log(a))));
   });
 }
 TANDEM_OPS Tensor pow(const Tensor& a, Scalar b) {
@@ -172,14 +171,14 @@ TANDEM_OPS Tensor square(const Tensor& x) {
 TANDEM_OPS Tensor atan2(const Tensor& a, const Tensor& b) {
   return detail::binary_op(Op<"atan2">(), a, b, detail::Keep::input, [](const Backward& g, size_t i) {
     // b / (a^2 + b^2) and -a / (a^2 + b^2), over the larger of |a| and |b|, whose square may leave the dtype's range.
-    const Tensor a = g.saved(0), b = g.saved(1);
+    const Tensor a = detail::wide_operand(g, 0), b = detail::wide_operand(g, 1);
     Tensor scale = maximum(abs(a), abs(b)).detach();
     const Tensor one = ones({}, scale.options()), origin = eq(scale, 0);
     scale = where(logical_or(isinf(scale), origin), one, scale);
     const Tensor u = div(a, scale), v = div(b, scale);
     // 0 at the origin, as in PyTorch.
     const Tensor squares = where(origin, one, add(mul(u, u), mul(v, v)));
-    return mul(div(div(g.grad(), scale), squares), i == 0 ? v : neg(u));
+    return div(mul(g.grad(), div(i == 0 ? v : neg(u), squares)), scale);
   });
 }
 

@@ -180,6 +180,10 @@ inline Tensor reduce_to(const Tensor& g, const Dims& sizes) {
   return g.sizes() == IntArrayRef(sizes) ? g : sum_to_size(g, sizes);
 }
 
+/// The saved operand i for a derivative: floating, and f32 instead of 16 bits, in whose range and digits intermediate
+/// values do not fit.
+inline Tensor wide_operand(const Backward& g, size_t i) { return to(g.saved(i), checks::sum_dtype(g.grad().dtype())); }
+
 /// y = op(a, b), broadcast. Integers give integers if the formula is defined on them, else f32.
 /// derivative(g, i) -> the gradient of operand i in the broadcast sizes. `keep` selects what is saved: a, b (and y).
 template <FixedString Name, class D>
