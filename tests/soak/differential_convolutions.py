@@ -43,25 +43,33 @@ def draw_convolution(m):
     m.args.setdefault("output_padding", [0] * len(m.args["stride"]))
 
 
+def weight(x):
+    """Contiguous: with other weights PyTorch's oneDNN computes wrong results of groups of channels-last images, and its
+    f64 gradients are refused."""
+    return x[1].contiguous()
+
+
 def bias(x):
     return x[2] if len(x) > 2 else None
 
 
+def convolved(x, a, f):
+    return f(x[0], weight(x), bias(x), a.stride, a.padding, a.dilation, a.groups)
+
+
 def transposed(x, a, f):
-    return f(x[0], x[1], bias(x), a.stride, a.padding, a.output_padding, a.groups, a.dilation)
+    return f(x[0], weight(x), bias(x), a.stride, a.padding, a.output_padding, a.groups, a.dilation)
 
 
 for n in [1, 2, 3]:
-    define(f"conv{n}d",
-           lambda x, a, f=getattr(F, f"conv{n}d"): f(x[0], x[1], bias(x), a.stride, a.padding, a.dilation, a.groups),
-           draw_conv(n), scale=products, roundings=2)
+    define(f"conv{n}d", lambda x, a, f=getattr(F, f"conv{n}d"): convolved(x, a, f), draw_conv(n), scale=products,
+           roundings=2)
     define(f"conv_transpose{n}d", lambda x, a, f=getattr(F, f"conv_transpose{n}d"): transposed(x, a, f),
            draw_conv(n, True), scale=products, roundings=3)
-define("conv2d_relu", lambda x, a: F.conv2d(x[0], x[1], bias(x), a.stride, a.padding, a.dilation, a.groups).relu(),
-       draw_conv(2), scale=products, roundings=2)
-define("convolution", lambda x, a: torch.convolution(x[0], x[1], bias(x), a.stride, a.padding, a.dilation, a.transposed,
-                                                     a.output_padding, a.groups), draw_convolution, scale=products,
-       roundings=3)
+define("conv2d_relu", lambda x, a: convolved(x, a, F.conv2d).relu(), draw_conv(2), scale=products, roundings=2)
+define("convolution",
+       lambda x, a: torch.convolution(x[0], weight(x), bias(x), a.stride, a.padding, a.dilation, a.transposed,
+                                      a.output_padding, a.groups), draw_convolution, scale=products, roundings=3)
 
 
 def draw_tbc(m):

@@ -1,7 +1,9 @@
 """Draws of inputs and arguments that several families of ops share, and the sizes that scale their tolerances."""
 import math
 
-from differential_calls import INTEGERS
+import torch
+
+from differential_calls import DTYPES, INTEGERS, SPECIAL
 
 
 # ---- inputs
@@ -63,7 +65,12 @@ def two_integers(m):
     sizes = m.sizes()
     m.tensor(sizes)
     m.other(sizes)
-    for base in m.bases:  # |-128| does not fit, and PyTorch's gcd is negative
+    without_lowest(m)
+
+
+def without_lowest(m):
+    """|-128| does not fit into i8, and PyTorch's gcd is negative."""
+    for base in m.bases:
         if base["dtype"] == "i8":
             base["low"] = -127
 
@@ -83,6 +90,24 @@ def with_number(m):
     m.any_dtype()
     m.tensor(m.sizes(), special="all")
     m.args["number"] = abs(m.number()) if m.dtype == "u8" else m.number()  # PyTorch's 3 < -1 is true for u8
+
+
+def rounded_number(draw):
+    """Extends `draw`: the number is exact in the tensor's dtype, to which the op rounds it, but not PyTorch in f64."""
+    def extended(m):
+        draw(m)
+        if m.dtype in SPECIAL:
+            m.args["number"] = torch.tensor(m.args["number"], dtype=DTYPES[m.dtype]).item()
+    return extended
+
+
+def within_eps(draw):
+    """Extends `draw` of logit: no NaN with eps, where PyTorch's gradient is NaN or 0 by the element's position."""
+    def extended(m):
+        draw(m)
+        if m.args["eps"] is not None:
+            m.bases[0]["special"] = [v for v in m.bases[0]["special"] if v != "nan"]
+    return extended
 
 
 def shaped(m, rank=None, low=1):
@@ -170,10 +195,21 @@ def written(x):
 def floating(x):
     """Converts operands as the op does. For ops of which PyTorch computes the gradients of integers in their own dtype,
     which overflows."""
-    import torch
     common = torch.result_type(*x)
     common = common if common.is_floating_point else torch.float32
     return [t if t.is_floating_point() else t.to(common) for t in x]
+
+
+def sinc(x):
+    """torch.sinc, near 0 by its series, since PyTorch's derivative cancels there."""
+    near = (x < 0.01) & (x > -0.01)
+    t = (math.pi * x.where(near, 0)) ** 2
+    return torch.where(near, 1 - t / 6 * (1 - t / 20 * (1 - t / 42)), torch.sinc(x.where(~near, 1)))
+
+
+def two_to_the(exponent):
+    """In f64: PyTorch's ldexp is NaN where 2^exponent overflows and x is 0."""
+    return torch.exp2(exponent.double())
 
 
 # ---- tolerances
@@ -182,7 +218,7 @@ IN_F64 = {
     "digamma": {"f64": 1e-8},  # trigamma, the derivative, sums a short series
     "lgamma": {"f64": 1e-12},  # the derivative cancels near its poles
     "hardsigmoid": {"f64": 1e-7},  # the derivative is 1/6 in f32
-    "sinc": {"f64": 1e-10, "scale": lambda x: 1.0},  # the derivative cancels near 0, and sin(pi x) near integers
+    "sinc": {"f64": 1e-10, "scale": lambda x: 1.0},  # sin(pi x) cancels near integers
 }
 
 

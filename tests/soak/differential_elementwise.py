@@ -1,4 +1,5 @@
 """Element-wise ops. The other side is random_elementwise_ops.cpp."""
+import math
 import os
 import re
 
@@ -7,8 +8,8 @@ import torch.nn.functional as F
 
 from differential_calls import INTEGERS, SPECIAL, define
 from differential_draws import (IN_F64, divided, floating, one, one_floating, one_integer, one_positive, one_tame, operand,
-                                options, tame_floating, two, two_floating, two_integers, two_tame, with_number,
-                                without_gradient)
+                                options, rounded_number, sinc, tame_floating, two, two_floating, two_integers, two_tame,
+                                two_to_the, with_number, within_eps, without_gradient)
 
 # ---- one operand
 # The ops of include/tandem/math/unary.inc, and some more.
@@ -21,6 +22,7 @@ UNARY += ["square", "frac", "deg2rad", "rad2deg", "positive", "isreal", "silu", 
 
 for name in UNARY:
     in_torch = getattr(torch, name, None) or getattr(torch.special, name.removeprefix("special_"), None)
+    in_torch = sinc if name == "sinc" else in_torch
     draw = one if in_torch else one_floating  # those of torch.nn.functional refuse integers
     more = IN_F64.get(name, {})
     if name in ("lgamma", "softsign", "selu", "relu6", "hardswish"):
@@ -41,7 +43,7 @@ def draw_logit(m):
     m.args["eps"] = m.rng.choice([None, None, 0.1, 0.25])
 
 
-define("logit", lambda x, a: torch.logit(x[0], a.eps), draw_logit)
+define("logit", lambda x, a: torch.logit(x[0], a.eps), within_eps(draw_logit))
 define("round.decimals", lambda x, a: torch.round(x[0], decimals=a.decimals), options(one, decimals=[-2, -1, 0, 1, 2, 3]))
 draw_nan_to_num = options(one, nan=[None, 0.5], posinf=[None, 7.0], neginf=[None, -2.0])
 define("nan_to_num", lambda x, a: torch.nan_to_num(x[0], a.nan, a.posinf, a.neginf), draw_nan_to_num)
@@ -99,7 +101,7 @@ define("rsub", lambda x, a: torch.rsub(x[0], x[1], alpha=a.alpha), draw_alpha)
 for name in ["mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
              "logical_xor", "pow", "fmax", "fmin", "copysign", "xlogy", "heaviside", "float_power"]:
     define(name, lambda x, a, f=getattr(torch, name): f(x[0], x[1]), two)
-define("ldexp", lambda x, a: torch.ldexp(x[0], x[1]), two_tame)
+define("ldexp", lambda x, a: (x[0] * two_to_the(x[1])).to(torch.ldexp(x[0], x[1]).dtype), two_tame)
 for name in ["hypot", "logaddexp", "logaddexp2"]:
     define(name, lambda x, a, f=getattr(torch, name): f(x[0], x[1]), two_floating)
 for name in ["fmod", "remainder", "floor_divide"]:
@@ -128,21 +130,22 @@ def with_bits(m):
 
 def with_exponent(m):
     with_number(m)
-    if m.args["number"] == 0.5:  # PyTorch's root of -inf is NaN; the power is inf
-        m.args["number"] = 1.5
+    if m.args["number"] == 0.5:  # PyTorch's root of -inf is NaN, also in the gradient of 1.5; the power is inf
+        m.args["number"] = 0.75
 
 
 for name in ["pow", "float_power"]:
     define(name + ".number", lambda x, a, f=getattr(torch, name): f(x[0], a.number), with_exponent)
-for name in ["add", "sub", "rsub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "copysign", "xlogy"]:
+for name in ["add", "sub", "rsub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "copysign"]:
     define(name + ".number", lambda x, a, f=getattr(torch, name): f(x[0], a.number), with_number)
+define("xlogy.number", lambda x, a: torch.xlogy(x[0], a.number), rounded_number(with_number))
 for name in ["fmod", "remainder", "floor_divide"]:
     define(name + ".number", lambda x, a, f=getattr(torch, name): f(x[0], a.number), with_divisor)
 for name in ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"]:
     define(name + ".number", lambda x, a, f=getattr(torch, name): f(x[0], a.number), with_bits)
 define("pow.base", lambda x, a: torch.pow(a.number, x[0]), with_number)
 define("float_power.base", lambda x, a: torch.float_power(a.number, x[0]), with_number)
-define("xlogy.first", lambda x, a: torch.xlogy(a.number, x[0]), with_number)
+define("xlogy.first", lambda x, a: torch.xlogy(a.number, x[0]), rounded_number(with_number))
 define("div.rounded_number", lambda x, a: torch.div(x[0], a.number, rounding_mode=a.rounding_mode),
        options(with_divisor, rounding_mode=[None, "floor", "trunc"]))
 
@@ -212,6 +215,8 @@ def draw_glu(m):
     m.args["dim"] = dim = m.dim(sizes)
     sizes[dim] = 2 * m.rng.randint(1, 3)
     m.tensor(sizes, special="all")
+    # Without huge numbers, whose products with weights overflow.
+    m.bases[0]["special"] = [v for v in m.bases[0]["special"] if not 1e4 < abs(float(v)) < math.inf]
 
 
 def draw_prelu(m):

@@ -369,7 +369,8 @@ define("stack", lambda x, a: torch.stack(x, a.dim), draw_stack, exact=True)
 for name in ["hstack", "vstack", "row_stack", "dstack", "column_stack"]:
     in_torch = torch.vstack if name == "row_stack" else getattr(torch, name)
     define(name, lambda x, a, f=in_torch: f(x), draw_stack, exact=True)
-define("block_diag", lambda x, a: torch.block_diag(*x), draw_matrices, exact=True)
+# As matrices: PyTorch's gradient beside a vector of no elements, which is a row, is shifted by that row.
+define("block_diag", lambda x, a: torch.block_diag(*map(torch.atleast_2d, x)), draw_matrices, exact=True)
 define("broadcast_tensors", lambda x, a: torch.broadcast_tensors(*x), draw_broadcast, exact=True)
 define("cartesian_prod", lambda x, a: torch.cartesian_prod(*x), draw_vectors, exact=True)
 define("meshgrid", lambda x, a: torch.meshgrid(*x, indexing=a.indexing), options(draw_vectors, indexing=["ij", "xy"]),

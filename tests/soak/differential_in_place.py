@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from differential_calls import FLOATING, INTEGERS, define
-from differential_draws import IN_F64, operand, options, products, without_gradient, writable, written
+from differential_draws import (IN_F64, operand, options, products, sinc, two_to_the, within_eps, without_gradient,
+                                without_lowest, writable, written)
 
 
 def in_place(name, draw, run, **more):
@@ -37,6 +38,7 @@ def integer_and_tensor(m):
     m.dtype = m.rng.choice(INTEGERS)
     sizes = writable(m, m.sizes())
     m.tensor(sizes if m.chance(0.7) else sizes[1:])
+    without_lowest(m)
 
 
 def one_integer(m):
@@ -80,12 +82,15 @@ with open(LISTS, encoding="utf-8") as rows:
 
 def method_in_place(name):
     """Returns PyTorch's method, or one made from the function where PyTorch has none."""
+    if name == "ldexp":
+        return lambda y, exponent: y.mul_(two_to_the(exponent))
+
     def made(y, *operands):
-        result = getattr(torch, name)(y.clone(), *operands)
+        result = (sinc if name == "sinc" else getattr(torch, name))(y.clone(), *operands)
         if result.dtype != y.dtype or result.shape != y.shape:
             raise TypeError("the result does not fit")
         return y.copy_(result)
-    return getattr(torch.Tensor, name + "_", made)
+    return made if name == "sinc" else getattr(torch.Tensor, name + "_", made)
 
 
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal", "not_equal",
@@ -135,7 +140,7 @@ in_place("div_.rounded", options(divisible_and_tensor, rounding_mode=[None, "flo
 in_place("pow_", draw_pow, lambda y, x, a: y.pow_(x[1]))
 in_place("copy_", any_and_tensor, lambda y, x, a: y.copy_(x[1]))
 in_place("clamp_", options(same_floating, min=[None, -1, 0], max=[0.5, 1]), lambda y, x, a: y.clamp_(a.min, a.max))
-in_place("logit_", options(same_floating, eps=[None, 0.25]), lambda y, x, a: y.logit_(a.eps))
+in_place("logit_", within_eps(options(same_floating, eps=[None, 0.25])), lambda y, x, a: y.logit_(a.eps))
 in_place("round_.decimals", options(same_floating, decimals=[-1, 0, 1, 2]),
          lambda y, x, a: y.round_(decimals=a.decimals))
 in_place("nan_to_num_", options(same, nan=[None, 0.5], posinf=[None, 7.0], neginf=[None, -2.0]),

@@ -161,10 +161,11 @@ def draw_ranking(m):
 
 
 def draw_embeddings(m):
-    n, d = m.rng.randint(1, 4), m.rng.randint(1, 5)
+    """Without parallel embeddings, whose gradient is what rounding leaves of a difference."""
+    n, d = m.rng.randint(1, 4), m.rng.randint(2, 5)
     one = m.chance(0.2)
-    m.tensor([d] if one else [n, d])
-    m.tensor([d] if one else [n, d])
+    m.tensor([d] if one else [n, d], dense=True)
+    m.tensor([d] if one else [n, d], dense=True)
     signs(m, [] if one else [n])
     m.sum = 40
 

@@ -26,7 +26,8 @@ define("sort", lambda x, a: torch.sort(x[0], a.dim, a.descending), options(with_
 define("sort.stable", lambda x, a: torch.sort(x[0], dim=a.dim, descending=a.descending, stable=True),
        options(with_dim(all_numbers), **order), exact=True)
 define("argsort", lambda x, a: torch.argsort(x[0], a.dim, a.descending), options(with_dim(distinct_numbers), **order))
-define("msort", lambda x, a: torch.msort(x[0]), lambda m: shaped(m, m.rng.randint(1, 3)), exact=True)
+# Not torch.msort, which is not stable: at ties its gradient would be in another order.
+define("msort", lambda x, a: torch.sort(x[0], dim=0, stable=True)[0], lambda m: shaped(m, m.rng.randint(1, 3)), exact=True)
 
 
 # ---- selection. Which of several equal elements is chosen is not defined.
@@ -217,11 +218,16 @@ def draw_histogram(m):
     return sizes
 
 
+def draw_weights(m, sizes):
+    """Densities are divided by the sum of the weights, which must not cancel."""
+    m.tensor(sizes, **({"fill": "uniform", "low": 0.05, "high": 1.0} if m.args["density"] else {}))
+
+
 def draw_histogram_edges(m):
     sizes = draw_histogram(m)
     m.tensor([m.rng.randint(2, 9)], fill="ascending", low=-3, dense=True)
     if m.chance(0.5):
-        m.tensor(sizes)
+        draw_weights(m, sizes)
 
 
 def draw_histogram_bins(m):
@@ -229,7 +235,7 @@ def draw_histogram_bins(m):
     m.bases[0].update(special=[], fill="distinct", low=-8)
     m.args["bins"] = m.rng.choice([1, 4, 8])
     if m.chance(0.5):
-        m.tensor(sizes)
+        draw_weights(m, sizes)
 
 
 def draw_histogramdd(m):
@@ -240,7 +246,7 @@ def draw_histogramdd(m):
     m.args.update(bins=[m.rng.choice([1, 2, 4]) for _ in range(d)], density=m.chance(0.3))
     m.sum = n
     if m.chance(0.5):
-        m.tensor([n])
+        draw_weights(m, [n])
 
 
 def weight_of(x, i):
