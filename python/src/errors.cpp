@@ -1,4 +1,6 @@
 // tandem's exceptions in Python: each also derives from the built-in exception that a Python program expects.
+#include <string_view>
+
 #include "bridge.h"
 #include "tandem/base/error.h"
 
@@ -62,7 +64,12 @@ void bind_errors(nb::module_& m) {
     try {
       std::rethrow_exception(p);
     } catch (const Error& e) {
-      const nb::object error = nb::steal(PyObject_CallFunction(type_of(e), "s", e.what()));
+      // Names from a file need not be UTF-8.
+      const std::string_view what = e.what();
+      const nb::object text =
+          nb::steal(PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace"));
+      if (!text.is_valid()) return;
+      const nb::object error = nb::steal(PyObject_CallFunctionObjArgs(type_of(e), text.ptr(), nullptr));
       if (!error.is_valid()) return;  // the error of the failed call is raised instead
       const std::string op(e.op());
       const nb::object name = nb::steal(PyUnicode_FromStringAndSize(op.data(), static_cast<Py_ssize_t>(op.size())));

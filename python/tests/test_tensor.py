@@ -200,6 +200,14 @@ def test_safetensors(tmp_path):
     assert list(state) == ["a", "b"] and state["a"].tolist() == [0, 1, 2] and state["b"].dtype is tt.bfloat16
 
 
+def test_errors_may_quote_bytes_that_are_not_utf8(tmp_path):
+    path = tmp_path / "weights.safetensors"
+    tt.save({"a": tt.arange(3.0)}, str(path))
+    path.write_bytes(path.read_bytes().replace(b'"a"', b'"\xff"'))
+    with pytest.raises(tt.IoError):
+        tt.load(str(path))
+
+
 def test_pytorch_files(tmp_path):
     path = tmp_path / "weights.pt"
     tt.save({"a": tt.arange(3.0)}, str(path))
