@@ -33,8 +33,8 @@ void multilabel_margin(const Tensor& loss, const Tensor& is_target, const Tensor
       }
       double sum = 0;
       for (int64_t j = 0; j < count; ++j) {
-        const C reach = C(1) - v[listed[j]];
-        for (int64_t k = 0; k < classes; ++k) sum += marked[k] ? C(0) : math::maximum(reach + v[k], C(0));
+        const double reach = 1 - static_cast<double>(v[listed[j]]);
+        for (int64_t k = 0; k < classes; ++k) sum += marked[k] ? 0 : math::maximum(reach + v[k], 0.0);
       }
       loss.raw<C>()[n] = static_cast<C>(sum / static_cast<double>(classes));
     });

@@ -132,7 +132,7 @@ class RangeTest : public ::testing::TestWithParam<const Case*> {
     std::string_view name;
     double from, to;  ///< factors
     const char* reason;
-    bool on_devices;  ///< only there
+    bool on_devices;  ///< only on devices
   };
   static constexpr Exception kExceptions[] = {
       {"ctc_loss", 0x1p110, kInf, "a device would have to wait for the loss before it could compute it again", true},
@@ -234,6 +234,9 @@ TEST(Range, ExtremesBesideEachOther) {
   check("local_response_norm", one_huge, zero, kFloat, [](In x) {
     return local_response_norm(x[0].view({1, 8, 1}), 3);
   });
+  check("local_response_norm", std::vector<double>(8, 1), zero, kFloat, [](In x) {
+    return local_response_norm(x[0].view({1, 8, 1}), 3, -3, 1, 1);
+  });
   check("local_response_norm", tiny, zero, kFloat, [](In x) {
     return local_response_norm(x[0].view({1, 8, 1}), 3, 1, 0.75, 0);
   });
@@ -242,6 +245,9 @@ TEST(Range, ExtremesBesideEachOther) {
           [](In x) { return margin_ranking_loss(x[0], x[1], ones_like(x[1]).detach()); });
     check("gaussian_nll_loss", {8e19, 1, 1, 1, 1, 1, 1, 1}, zero, kFloat,
           [](In x) { return gaussian_nll_loss(x[0], x[1], ones_like(x[1])); });
+    check("multilabel_margin_loss", {-3e38, 3e38, 1, 2, 1, 2, 3, 4}, zero, kFloat, [](In x) {
+      return multilabel_margin_loss(x[0], tensor({0, -1, -1, -1, 0, -1, -1, -1}).to(kLong).view({2, 4}));
+    });
     check("triplet_margin_loss", far, zero, kFloat,
           [](In x) { return triplet_margin_loss(x[0], x[1], mul(x[0], 0.5)); });
     check("cross_entropy", {-3e38, 3e38, 1, 2, 1, 2, 3, 4}, zero, kFloat, [](In x) {

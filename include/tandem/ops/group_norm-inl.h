@@ -201,15 +201,14 @@ TANDEM_OPS Tensor local_response_norm(const Tensor& x, int64_t size, double alph
   const int64_t before = std::min(size / 2, x.size(1)), after = std::min((size - 1) / 2, x.size(1));
   const int64_t window = before + 1 + after;
   // Squares may be beyond the range of f32, their roots are not. Only the CPU looks whether they are.
-  const DType narrow = checks::sum_dtype(x.dtype());
   const bool in_range = x.is_cpu() && k >= 0x1p-40 && !any(ne(detail::range_unit(x, {}, 0, 0x1p50), 1)).item<bool>();
-  const Tensor squares = reshape(square(to(x, in_range ? narrow : kDouble)), {x.size(0), 1, x.size(1), inner});
+  const Tensor wide = to(x, in_range ? checks::sum_dtype(x.dtype()) : kDouble);
+  const Tensor squares = reshape(square(wide), {x.size(0), 1, x.size(1), inner});
   const auto gap = [&](int64_t channels) { return zeros({x.size(0), 1, channels, inner}, squares.options()); };
   const Tensor padded = cat({std::vector<Tensor>{gap(before), squares, gap(after)}}, 2);
   const Tensor average = reshape(avg_pool2d(padded, {window, 1}, {1, 1}), x.sizes());
   const double share = static_cast<double>(window) / static_cast<double>(size);
-  const Tensor root = to(sqrt(add(mul(average, alpha * share), k)), narrow);
-  return to(mul(div(to(x, narrow), root), pow(root, 1 - 2 * beta)), result);
+  return to(div(wide, pow(add(mul(average, alpha * share), k), beta)), result);
 }
 
 }  // namespace tandem

@@ -93,7 +93,7 @@ TANDEM_OPS Tensor poisson_nll_loss(const Tensor& x, const Tensor& target, bool l
       log_input ? Binary::poisson_nll_log_input : Binary::poisson_nll, {}, eps, full ? detail::stirling_term : nullptr};
   return detail::pair_loss(op, loss, x, target, reduction,
                            [log_input, full, eps](const Tensor& given, const Tensor& target, size_t i) {
-                             const DType wide = checks::sum_dtype(given.dtype());  // eps may be 0 in f16
+                             const DType wide = checks::sum_dtype(result_type(given, target));  // eps may be 0 in f16
                              const Tensor x = to(given, wide), t = to(target, wide);
                              if (i == 0) return log_input ? sub(exp(x), t) : rsub(div(t, add(x, eps)), 1);
                              const Tensor slope = neg(log_input ? x : log(add(x, eps)));

@@ -119,7 +119,7 @@ inline Tensor in_units(const Tensor& x, const Tensor& unit) {
   return unit.is_cpu() && !any(ne(unit, 1)).item<bool>() ? x : div(x, unit);
 }
 
-/// dL/dx in differentiable ops. gy and y have the sizes `kept`, x is not narrower than they are. y is the norm of x.
+/// dL/dx in differentiable ops. gy and y have the sizes `kept`. y is the norm of x.
 inline Tensor vector_norm_backward(const Tensor& gy, const Tensor& x, const Tensor& y, double order, const Dims& dims) {
   if (order == 0) return zeros_like(x);
   if (order == 1) return mul(gy, sign(x));
