@@ -131,8 +131,9 @@ void GradScaler::reserve(size_t gradients) {
 
 void GradScaler::note(const std::vector<Tensor>& grads) noexcept {
   for (const Tensor& g : grads) {
-    const TensorImpl& impl = g.impl();
-    unscaled_.push_back({impl.storage, impl.offset, impl.numel, impl.dtype, impl.storage->version()});
+    const std::shared_ptr<Storage>& storage = g.impl().storage;
+    const auto [address, offset, numel, dtype] = place_of(g);
+    unscaled_.push_back({storage, offset, numel, dtype, storage->version()});
   }
 }
 
@@ -156,8 +157,9 @@ void GradScaler::divide(const SortedGradients& sorted, const Tensor& found_inf) 
   note(sorted.unscaled);  // by another scaler, perhaps: the program may change them and step again
   for (const auto& [scale, grads] : sorted.scaled) {
     backend(scale_).unscale(grads, on_device(scale->inverse, scale_.device()), found_inf);
-    for (const Tensor& g : grads) g.impl().storage->bump_version_of_gradient();
+    for (const Tensor& g : grads) autograd::bump_version_of_gradient(g);
     note(grads);  // now, in case the next group fails
+    for (const Tensor& g : grads) autograd::note_scale(g, autograd::LossScale::unscaled());
   }
 }
 

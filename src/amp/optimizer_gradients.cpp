@@ -11,7 +11,9 @@
 namespace tandem::amp {
 
 GradientPlace place_of(const Tensor& g) {
-  return {reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), g.numel(), g.dtype()};
+  int64_t numel = 1;  // of an expanded tensor, only the elements that it has
+  for (int64_t d = 0; d < g.dim(); ++d) numel *= g.stride(d) == 0 ? 1 : g.size(d);
+  return {reinterpret_cast<uintptr_t>(g.impl().storage.get()), g.storage_offset(), numel, g.dtype()};
 }
 
 bool FirstOfItsPlace::operator()(const Tensor& g) {
@@ -74,7 +76,6 @@ LossScalePtr divisor_of(const char* what, size_t number, const Tensor& g, const 
 }
 
 void add(SortedGradients& sorted, const LossScalePtr& scale, const Tensor& g) {
-  autograd::meta(g);  // to note the scale after the step, where an allocation must not fail
   if (!scale) {
     sorted.unscaled.push_back(g);
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/loss_scale.h"
 #include "tandem/backend.h"
 #include "tandem/math/binary.h"
 #include "tandem/tensor/capture.h"
@@ -80,9 +81,11 @@ bool must_unscale_first(const std::vector<Tensor>& grads) {
 PostponedUnscale::PostponedUnscale(const std::vector<Tensor>& grads, const Tensor& inverse_scale)
     : inverse_scale_(inverse_scale) {
   NoGradGuard no_grad;
+  GraphCapture* const capture = current_capture();
   for (const Tensor& g : grads) {
     if (can_wait(g)) {
       later_.emplace_back(g, pending_unscale(g, inverse_scale));
+      if (capture && g.is_cuda()) repeat_in(*capture, g, inverse_scale);
     } else {
       now_.push_back(g);
     }
@@ -92,15 +95,13 @@ PostponedUnscale::PostponedUnscale(const std::vector<Tensor>& grads, const Tenso
 
 void PostponedUnscale::start() {
   NoGradGuard no_grad;
-  GraphCapture* const capture = current_capture();
   for (auto& [g, pending] : later_) {
-    g.impl().storage->bump_version_of_gradient();
+    autograd::bump_version_of_gradient(g);
     g.impl().storage->set_pending(std::move(pending));
-    if (capture && g.is_cuda()) repeat_in(*capture, g, inverse_scale_);
   }
   if (now_.empty()) return;
   backend(inverse_scale_).unscale(now_, inverse_scale_, ignored_);
-  for (const Tensor& g : now_) g.impl().storage->bump_version_of_gradient();
+  for (const Tensor& g : now_) autograd::bump_version_of_gradient(g);
 }
 
 }  // namespace tandem::amp::detail

@@ -23,15 +23,6 @@ bool is_f32_of(OutputMeta gradient, const Tensor& leaf) {
   return gradient.fits(leaf);
 }
 
-/// The program has written the gradient, to which one of scale `added` is about to be added.
-void forget_what_writes_change(GradientScale& written, const LossScale* added) {
-  if (!written.is(LossScale::Kind::scaled)) {
-    written.scale.reset();  // it may have been set to zero, or assigned
-  } else if (added == LossScale::plain().get()) {
-    written.scale = LossScale::plain();  // it may have been unscaled by hand. Only a plain step is right then
-  }
-}
-
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable) : Node("AccumulateGrad", {}), variable_(variable) {
@@ -75,9 +66,7 @@ void AccumulateGrad::accumulate(Tensor& g) {
   const LossScale* scale = detail::running_loss_scale();
   Tensor& grad = meta(variable_).grad;
   if (!grad.defined()) {
-    Tensor first = own_gradient(std::move(g), variable_);
-    note_scale(first, shared(scale));  // may allocate
-    grad = std::move(first);
+    grad = own_gradient(std::move(g), variable_);
     note_gradient_scale(variable_, shared(scale));
     return;
   }
@@ -85,14 +74,10 @@ void AccumulateGrad::accumulate(Tensor& g) {
       OutputMeta(grad).fits(variable_) || is_f32_of(OutputMeta(grad), variable_), AutogradError,
       ".grad of a leaf {} was set to {}; set a tensor with the leaf's sizes, dtype and device, or an undefined tensor",
       OutputMeta(variable_).str(), OutputMeta(grad).str());
-  GradientScale before = gradient_scale(variable_);
-  if (!before.is_unchanged) forget_what_writes_change(before, scale);
+  GradientScale before = gradient_scale_before_sum(variable_, scale);
   if (GraphCapture* capture = variable_.is_cuda() ? current_capture() : nullptr) {
     before.scale = scale_at_replays(*capture, variable_, before, shared(scale));
   }
-  // The assigned part may be scaled already, unlike the unscaled part.
-  const bool may_scale_twice = before.partly_assigned && before.is(LossScale::Kind::unscaled);
-  if (may_scale_twice && can_rescale(before.scale.get(), scale)) before.scale = LossScale::mixed();
   const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
   // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
   const bool rescales_sum = can_rescale(before.scale.get(), sum.scale), rescales_g = can_rescale(scale, sum.scale);
@@ -107,7 +92,7 @@ void AccumulateGrad::accumulate(Tensor& g) {
   } else {
     if (rescales_sum) rescale_(total, before.scale.get(), sum.scale);
     backend(total).binary(total, kernels::Binary::add, total, g, 1.0);
-    total.impl().storage->bump_version_of_gradient();
+    bump_version_of_gradient(total);
   }
   grad = std::move(total);
   note_gradient_scale(variable_, shared(sum.scale), before.partly_assigned || sum.partly_assigned);

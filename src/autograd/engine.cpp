@@ -53,8 +53,8 @@ class RunningScale {
   const LossScale* outer_ = detail::running_loss_scale();
 };
 
-/// Whether the scale of a gradient is kept if the program uses the gradient in its own way. One of a loss that was not
-/// scaled may have been scaled by hand.
+/// Whether a gradient that the program passes on, as a result of grad() or to backward(), keeps its scale. A gradient
+/// of a loss that was not scaled may have been scaled by hand.
 bool is_passed_on(const LossScale* scale) {
   using Kind = LossScale::Kind;
   return scale && (scale->kind == Kind::scaled || scale->kind == Kind::unscaled || scale->kind == Kind::mixed);
@@ -405,7 +405,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                  to_string(inputs[i].sizes()));
     // Gradients of 16-bit leaves with masters are f32 here.
     if (result.defined() && result.dtype() != inputs[i].dtype()) result = result.to(inputs[i].dtype());
-    if (captures[i].scale) note_scale(result, std::move(captures[i].scale));
+    if (result.defined() && captures[i].scale) note_scale(result, std::move(captures[i].scale));
   }
   return results;
 }

@@ -25,6 +25,24 @@ bool mark_written(GraphCapture& capture, const AutogradMeta& m) {
   return true;
 }
 
+bool is_whole(const TensorImpl& x) {
+  return static_cast<size_t>(x.numel) * element_size(x.dtype) >= x.storage->nbytes();
+}
+
+void note_now(const Tensor& gradient, LossScalePtr scale, bool partly_assigned) noexcept {
+  TensorImpl& x = gradient.impl();
+  x.loss_scale = {std::move(scale), x.data_version(), x.storage->other_writes(), partly_assigned, false};
+}
+
+/// In a capture: each replay writes the gradient again.
+void note_after_replays(const Tensor& gradient, const LossScalePtr& scale, bool partly_assigned) {
+  GraphCapture* const capture = gradient.is_cuda() ? current_capture() : nullptr;
+  if (!capture || !scale || scale->kind == Kind::plain) return;
+  capture->after_replay([weak = std::weak_ptr(gradient.impl_ptr()), scale, partly_assigned] {
+    if (const Tensor x(weak.lock()); x.defined()) note_now(x, scale, partly_assigned);
+  });
+}
+
 /// Notes what was known of the defined `.grad` of a leaf.
 void note_again(const Tensor& leaf, const GradientScale& known) {
   if (known.is_unchanged) {
@@ -48,7 +66,7 @@ struct ReplayedSum {
     const uint64_t last = std::exchange(version, added->source.impl().storage->version() + 1);
     const Tensor x(leaf.lock());
     if (!is_of(x)) return;
-    const GradientScale now = gradient_scale(x);
+    const GradientScale now = gradient_scale_before_sum(x, added.get());
     LossScale next(Kind::scaled);
     next.factor = added->source;
     if ((now.scale == added && version == last) || !can_rescale(now.scale.get(), &next)) return;
@@ -58,7 +76,7 @@ struct ReplayedSum {
                  "master weights, with which gradients are f32",
                  name(grad.dtype()));
     rescale_(grad, now.scale.get(), &next);
-    grad.impl().storage->bump_version_of_gradient();
+    bump_version_of_gradient(grad);
     note_gradient_scale(x, added, now.partly_assigned);
   }
 };
@@ -83,37 +101,53 @@ const LossScalePtr& LossScale::mixed() {
 }
 
 GradientScale scale_of(const Tensor& gradient) {
-  const AutogradMeta* m = gradient.defined() ? meta_or_null(gradient) : nullptr;
-  if (!m) return {};
-  const std::shared_ptr<Storage>& storage = gradient.impl().storage;
-  return {.scale = m->loss_scale,
+  if (!gradient.defined()) return {};
+  const TensorImpl& x = gradient.impl();
+  const LossScaleNote& note = x.loss_scale;
+  const bool is_written =
+      is_whole(x) ? note.version.version != x.storage->version() : note.other_writes != x.storage->other_writes();
+  return {.scale = note.scale,
           // Writes through a pointer are not seen.
-          .is_unchanged = m->other_writes == storage->other_writes() &&
-                          m->scaled_version.generation == gradient.impl().generation && !storage->pointer_escaped(),
-          .partly_assigned = m->partly_assigned,
-          .version = m->scaled_version.version};
+          .is_unchanged = !is_written && !note.is_written && note.version.generation == x.generation &&
+                          !x.storage->pointer_escaped(),
+          .partly_assigned = note.partly_assigned,
+          .version = note.version.version};
 }
 
 void note_scale(const Tensor& gradient, LossScalePtr scale, bool partly_assigned) {
-  AutogradMeta& m = meta(gradient);
-  m.loss_scale = std::move(scale);
-  m.scaled_version = gradient.impl().data_version();
-  m.other_writes = gradient.impl().storage->other_writes();
-  m.partly_assigned = partly_assigned;
+  note_after_replays(gradient, scale, partly_assigned);
+  note_now(gradient, std::move(scale), partly_assigned);
+}
+
+void bump_version_of_gradient(const Tensor& gradient) {
+  const TensorImpl& x = gradient.impl();
+  is_whole(x) ? x.storage->bump_version() : x.storage->bump_version_of_part();
+}
+
+void count_as_gradient_write(const Tensor& gradient) {
+  if (!is_whole(gradient.impl())) gradient.impl().storage->count_as_part();
 }
 
 GradientScale gradient_scale(const Tensor& leaf) { return scale_of(leaf.grad()); }
 
 void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned) {
-  note_scale(leaf.grad(), scale, partly_assigned);
-  GraphCapture* const capture = leaf.is_cuda() ? current_capture() : nullptr;
-  if (!capture) return;
-  mark_written(*capture, meta(leaf));
-  if (!scale || scale->kind == Kind::plain) return;
-  // A replay writes the gradient again.
-  capture->after_replay([weak = std::weak_ptr(leaf.grad().impl_ptr()), scale, partly_assigned] {
-    if (const Tensor gradient(weak.lock()); gradient.defined()) note_scale(gradient, scale, partly_assigned);
-  });
+  if (GraphCapture* capture = leaf.is_cuda() ? current_capture() : nullptr) mark_written(*capture, meta(leaf));
+  note_scale(leaf.grad(), std::move(scale), partly_assigned);
+}
+
+GradientScale gradient_scale_before_sum(const Tensor& leaf, const LossScale* added) {
+  GradientScale known = gradient_scale(leaf);
+  if (!known.is_unchanged) {
+    if (!known.is(Kind::scaled)) {
+      known.scale.reset();  // it may have been set to zero, or assigned
+    } else if (is(added, Kind::plain)) {
+      known.scale = LossScale::plain();  // it may have been unscaled by hand. Only a plain step is right then
+    }
+  }
+  // The assigned part may be scaled already, unlike the unscaled part.
+  const bool may_scale_twice = known.partly_assigned && known.is(Kind::unscaled);
+  if (may_scale_twice && can_rescale(known.scale.get(), added)) known.scale = LossScale::mixed();
+  return known;
 }
 
 LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const GradientScale& now,
@@ -129,39 +163,42 @@ LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const G
 }
 
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
-  const GradientScale known = gradient_scale(leaf);
+  const GradientScale known = gradient_scale_before_sum(leaf, scale.get());
   if (!can_rescale(known.scale.get(), scale.get())) return;
   Tensor& grad = meta(leaf).grad;
   if (is_reduced_floating_point(grad.dtype())) grad = grad.to(kFloat);
   rescale_(grad, known.scale.get(), scale.get());
-  grad.impl().storage->bump_version_of_gradient();
+  bump_version_of_gradient(grad);
   note_gradient_scale(leaf, scale, known.partly_assigned);
 }
 
 void note_written_gradient(const Tensor& leaf, const GradientScale& before) {
   note_gradient_scale(leaf, before.scale, before.partly_assigned);
-  --meta(leaf.grad()).other_writes;
+  leaf.grad().impl().loss_scale.is_written = true;
 }
 
 void replace_gradient(const Tensor& leaf, Tensor gradient) {
   const GradientScale kept = gradient_scale(leaf);
   Tensor& grad = meta(leaf).grad;
   grad = std::move(gradient);
-  if (kept.scale && grad.defined()) note_again(leaf, kept);
+  if (grad.defined()) note_again(leaf, kept);
 }
 
 KeepGradientScales::KeepGradientScales(const std::vector<Tensor>& leaves) {
   for (const Tensor& leaf : leaves) {
     GradientScale now = gradient_scale(leaf);
-    if (now.scale && now.is_unchanged) kept_.emplace_back(leaf, std::move(now));
+    if (!now.scale || !now.is_unchanged) continue;
+    note_after_replays(leaf.grad(), now.scale, now.partly_assigned);
+    kept_.emplace_back(leaf, std::move(now));
   }
 }
 
 KeepGradientScales::~KeepGradientScales() {
+  for (const auto& [leaf, kept] : kept_) {
+    if (leaf.grad().defined()) count_as_gradient_write(leaf.grad());
+  }
   for (auto& [leaf, kept] : kept_) {
-    if (!leaf.grad().defined()) continue;
-    leaf.grad().impl().storage->add_gradient_write();
-    note_gradient_scale(leaf, std::move(kept.scale), kept.partly_assigned);
+    if (leaf.grad().defined()) note_now(leaf.grad(), std::move(kept.scale), kept.partly_assigned);
   }
 }
 

@@ -16,7 +16,7 @@ void zero_grad(const Tensor& x, bool set_to_none) {
     const NoGradGuard no_grad;
     if (grad.requires_grad()) grad = grad.detach();  // drops the history of a gradient from create_graph
     grad.zero_();
-    grad.impl().storage->add_gradient_write();
+    count_as_gradient_write(grad);
     note_gradient_scale(x, LossScale::zero());
   }
 }

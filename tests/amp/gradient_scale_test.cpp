@@ -293,7 +293,7 @@ TEST_F(GradientScale, SumsWithAssignedGradients) {
   EXPECT_THROWS(scaler.step(ob), StateError, "one that was assigned", "its scale is unknown");
 }
 
-TEST_F(GradientScale, StaysWithAGradientThatIsUsedAgain) {
+TEST_F(GradientScale, StaysWithAGradientThatTheProgramUsesAgain) {
   const Tensor x = full({2}, 16.0).requires_grad_();
   backward(x, 2);
   const std::vector<Tensor> grads = autograd::grad({scaler.scale(loss(b, 3))}, {b});
@@ -309,19 +309,7 @@ TEST_F(GradientScale, StaysWithAGradientThatIsUsedAgain) {
   EXPECT_EQ(value(b), 15 - 3);
 }
 
-TEST_F(GradientScale, OfOneGradientOfTwoParameters) {
-  backward(a, 2);
-  b.mutable_grad() = a.grad();  // as asynchronous actors share gradients with a central model
-  scaler.step(ob);
-  scaler.update();
-  EXPECT_EQ(value(b), 14);
-  backward(a, 3);  // without zero_grad()
-  scaler.step(ob);
-  EXPECT_EQ(value(b), 14 - 5);
-  EXPECT_EQ(value(a.grad()), 5);
-}
-
-TEST_F(GradientScale, OfTensorsThatAreUnscaled) {
+TEST_F(GradientScale, UnscalingTensorsDividesEachByItsScale) {
   backward(a, 2);
   scaler.update(64.0);
   for (int i = 0; i < 2; ++i) scaler.unscale_({a.grad()});

@@ -56,10 +56,18 @@ struct GradientScale {
 GradientScale scale_of(const Tensor& gradient);
 /// Notes the scale of a gradient, as it is now.
 void note_scale(const Tensor& gradient, LossScalePtr scale, bool partly_assigned = false);
+/// Counts a write of a gradient by code that notes its scale afterwards. Others that are parts of the same memory keep
+/// theirs; tensors of the whole memory are written.
+void bump_version_of_gradient(const Tensor& gradient);
+/// The same if the write has been counted by Storage::bump_version().
+void count_as_gradient_write(const Tensor& gradient);
 /// Returns the scale of a leaf's `.grad`.
 GradientScale gradient_scale(const Tensor& leaf);
 /// Notes the scale of the defined `.grad` of a leaf, as it is now.
 void note_gradient_scale(const Tensor& leaf, LossScalePtr scale, bool partly_assigned = false);
+/// Returns the scale of a leaf's `.grad` to which a gradient of scale `added` will be added: unknown where the program
+/// may have changed it by a write.
+GradientScale gradient_scale_before_sum(const Tensor& leaf, const LossScale* added);
 /// In the capture of a graph, which will add a gradient of scale `added` to the `.grad` of a leaf: each replay first
 /// brings that to the scale. Returns the scale that it has then; `now` is that of now.
 LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const GradientScale& now,

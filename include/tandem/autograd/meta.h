@@ -107,11 +107,6 @@ struct AutogradMeta : AutogradMetaBase {
   std::weak_ptr<Node> accumulator;     ///< of a leaf: the node that adds to `grad`
   std::unique_ptr<TensorHooks> hooks;  ///< null until the first hook is registered
   std::unique_ptr<ViewInfo> view;
-  /// Of a gradient: its scale; its data version, and Storage::other_writes(), when that was noted. See loss_scale.h.
-  std::shared_ptr<const LossScale> loss_scale;
-  DataVersion scaled_version;
-  uint32_t other_writes = 0;
-  bool partly_assigned = false;
   /// Of a 16-bit leaf: its `.grad` is f32, because an optimizer keeps an f32 master of it.
   bool accumulates_in_f32 = false;
   uint64_t rebases = 0;  ///< number of in-place writes that rewrote this tensor's history; its views then renew theirs

@@ -46,22 +46,18 @@ class Storage : public std::enable_shared_from_this<Storage> {
   Device device() const { return device_; }
 
   /// The number of in-place changes so far; bump_version() counts one.
-  uint64_t version() const { return version_.load(std::memory_order_relaxed); }
-  void bump_version() {
-    version_.fetch_add(1, std::memory_order_relaxed);
-    if (current_capture()) [[unlikely]]
-      note_captured_write();
+  uint64_t version() const {
+    const uint64_t writes = writes_.load(std::memory_order_relaxed);
+    return (writes >> 32) + static_cast<uint32_t>(writes);
   }
-  /// The same for a change of a gradient by code that knows its scale (autograd/loss_scale.h).
-  void bump_version_of_gradient() {
-    bump_version();
-    add_gradient_write();
-  }
-  void add_gradient_write() { gradient_writes_.fetch_add(1, std::memory_order_relaxed); }
-  /// The number of other changes, such as those that the program makes, modulo 2^32.
-  uint32_t other_writes() const {
-    return static_cast<uint32_t>(version()) - gradient_writes_.load(std::memory_order_relaxed);
-  }
+  void bump_version() { count(1); }
+  /// The same for a change of a gradient that is a part of the block, by code that notes the gradient's scale
+  /// (autograd/loss_scale.h).
+  void bump_version_of_part() { count(kPart); }
+  /// Makes the last bump_version() one of a part.
+  void count_as_part() { writes_.fetch_add(kPart - 1, std::memory_order_relaxed); }
+  /// The number of changes that are not of parts, modulo 2^32.
+  uint32_t other_writes() const { return static_cast<uint32_t>(writes_.load(std::memory_order_relaxed)); }
   /// The graph capture during which the block was made, or 0. Each replay of that graph rewrites its contents.
   uint64_t capture_id() const { return capture_id_; }
 
@@ -82,6 +78,13 @@ class Storage : public std::enable_shared_from_this<Storage> {
   bool has_pending() const { return pending_.load(std::memory_order_acquire) != nullptr; }
 
  private:
+  static constexpr uint64_t kPart = uint64_t(1) << 32;
+
+  void count(uint64_t write) {
+    writes_.fetch_add(write, std::memory_order_relaxed);
+    if (current_capture()) [[unlikely]]
+      note_captured_write();
+  }
   void resolve_pending();
   void note_captured_write();
 
@@ -91,8 +94,7 @@ class Storage : public std::enable_shared_from_this<Storage> {
   uint64_t capture_id_ = current_capture_id();
   bool owned_;
   std::atomic<Pointer> escaped_{Pointer::none};
-  std::atomic<uint32_t> gradient_writes_{0};
-  std::atomic<uint64_t> version_{0};
+  std::atomic<uint64_t> writes_{0};  // of parts in the upper half, others in the lower one
   std::function<void(void*)> deleter_;
   std::atomic<PendingWrite*> pending_{nullptr};  // owned
   std::atomic<bool> resolving_{false};           // locked by the thread that does the pending write

@@ -29,6 +29,7 @@ using TensorList = ArrayRef<Tensor>;
 
 namespace autograd {
 struct Node;
+struct LossScale;
 /// Called with a gradient; a defined result replaces it.
 using TensorHook = std::function<Tensor(const Tensor&)>;
 }  // namespace autograd
@@ -60,6 +61,16 @@ struct ShadowCopy {
   bool in_graph = false;  ///< a CUDA graph reads or writes its memory, so it must not be replaced
 };
 
+/// Of a gradient: its scale when this was noted, and what tells whether it has been written since. See
+/// autograd/loss_scale.h.
+struct LossScaleNote {
+  std::shared_ptr<const autograd::LossScale> scale;
+  DataVersion version;
+  uint32_t other_writes = 0;     ///< Storage::other_writes()
+  bool partly_assigned = false;  ///< a part of the sum was assigned by the program
+  bool is_written = false;       ///< the program had written it before
+};
+
 /// The fields of a tensor. Internal: programs use Tensor.
 struct TensorImpl {
   std::shared_ptr<Storage> storage;
@@ -76,6 +87,7 @@ struct TensorImpl {
   bool is_view = false;                 ///< shares the storage of a base, from which it may inherit history
   std::atomic<uint64_t> generation{0};  ///< counts set_data() and data()
   std::unique_ptr<AutogradMetaBase> autograd;
+  LossScaleNote loss_scale;
   std::unique_ptr<ShadowCopy> shadow;
   std::shared_ptr<WeightFloat8> float8;  ///< see tensor/weight_float8.h; null unless training in float8 needs it
 

@@ -320,14 +320,14 @@ void Reducer::finish_iteration() {
     never_used_.flip();
   }
   if (!ordered_by_use_ && !options_.find_unused_parameters()) order_buckets_by_use();
-  // After all writes, because the gradients may be views of one buffer.
+  // At the end, because a new order of the buckets replaces gradients.
   for (size_t p = 0; p < parameters_.size(); ++p) {
     const autograd::LossScale* scale = scales[p].scale.get();
     // An average contains gradients of other ranks, also if this rank has none, or zeros.
     if (used[p]) scale = autograd::scale_of_sum(scale_.get(), scale).scale;
     const Tensor& x = parameters_[p].tensor;
-    if (scale && x.grad().defined()) {
-      autograd::note_gradient_scale(x, scale->shared_from_this(), scales[p].partly_assigned);
+    if (x.grad().defined() && (scale || used[p])) {
+      autograd::note_gradient_scale(x, scale ? scale->shared_from_this() : nullptr, scales[p].partly_assigned);
     }
   }
   start_iteration();
