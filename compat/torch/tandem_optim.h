@@ -10,26 +10,6 @@
 
 namespace torch::optim {
 
-/// Options and states with libtorch's functions that read and write the values by name.
-template <class Base>
-class Serializable : public Base {
- public:
-  virtual void serialize(tandem::serialize::InputArchive& archive);
-  virtual void serialize(tandem::serialize::OutputArchive& archive) const;
-};
-template <class Base>
-void Serializable<Base>::serialize(tandem::serialize::InputArchive& /*archive*/) {
-  throw tandem::NotImplementedError("serialize", "the optimizer's options or state have no serialize() to load them");
-}
-template <class Base>
-void Serializable<Base>::serialize(tandem::serialize::OutputArchive& /*archive*/) const {
-  throw tandem::NotImplementedError("serialize", "the optimizer's options or state have no serialize() to save them");
-}
-template <class Derived>
-class OptimizerCloneableOptions : public Serializable<tandem::optim::OptimizerCloneableOptions<Derived>> {};
-template <class Derived>
-class OptimizerCloneableParamState : public Serializable<tandem::optim::OptimizerCloneableParamState<Derived>> {};
-
 /// Writes the options of all groups and the states of all parameters, by their numbers.
 template <class State, class Options>
 void serialize(tandem::serialize::OutputArchive& archive, const tandem::optim::Optimizer& optimizer) {

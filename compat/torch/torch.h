@@ -123,6 +123,7 @@ using CUDAStreamGuard = tandem::StreamGuard;
 class OptionalCUDAGuard {
  public:
   explicit OptionalCUDAGuard(std::optional<Device> device = {}) : guard_(device.value_or(Device(kCPU))) {}
+  explicit OptionalCUDAGuard(DeviceIndex index) : OptionalCUDAGuard(Device(kCUDA, index)) {}
 
  private:
   tandem::DeviceGuard guard_;
@@ -132,8 +133,9 @@ inline CUDAStream getDefaultCUDAStream(DeviceIndex index = -1) { return Stream(D
 inline CUDAStream getStreamFromPool(bool high_priority = false, DeviceIndex index = -1) {
   return stream_from_pool(Device(kCUDA, index), high_priority);
 }
-/// Waits for the device with this index, or for the current one.
-inline void synchronize(int64_t index = -1) {
+using tandem::cuda::synchronize;
+/// Waits for the device with this index, or for the current one if it is negative.
+inline void synchronize(int64_t index) {
   if (index < 0) return tandem::cuda::synchronize();
   const tandem::DeviceGuard guard(Device(kCUDA, static_cast<int>(index)));
   tandem::cuda::synchronize();
@@ -237,17 +239,18 @@ class TypeMeta {
   static constexpr TypeMeta Make() {
     return tandem::dtype_of<T>;
   }
-  constexpr operator ScalarType() const { return dtype_; }
+  operator TensorOptions() const { return dtype_; }
   constexpr ScalarType toScalarType() const { return dtype_; }
   constexpr bool isScalarType(ScalarType dtype) const { return dtype_ == dtype; }
   constexpr size_t itemsize() const { return tandem::element_size(dtype_); }
   std::string name() const { return tandem::str(dtype_); }
+  friend constexpr bool operator==(TypeMeta a, TypeMeta b) { return a.dtype_ == b.dtype_; }
   friend std::ostream& operator<<(std::ostream& out, TypeMeta type) { return out << type.dtype_; }
 
  private:
   ScalarType dtype_;
 };
-constexpr ScalarType typeMetaToScalarType(TypeMeta dtype) { return dtype; }
+constexpr ScalarType typeMetaToScalarType(TypeMeta dtype) { return dtype.toScalarType(); }
 constexpr TypeMeta scalarTypeToTypeMeta(ScalarType dtype) { return dtype; }
 constexpr ScalarType promoteTypes(ScalarType a, ScalarType b) { return tandem::promote_types(a, b); }
 constexpr bool isComplexType(ScalarType /*dtype*/) { return false; }
@@ -271,12 +274,22 @@ using tandem::str;
 template <class Items>
 std::string Join(const std::string& separator, const Items& items) {
   std::string text;
-  for (const auto& item : items) text += (text.empty() ? "" : separator) + str(item);
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    text += (item == items.begin() ? "" : separator) + str(*item);
+  }
   return text;
+}
+template <std::input_iterator Iterator>
+int64_t multiply_integers(Iterator begin, Iterator end) {
+  return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
 }
 template <class Items>
 int64_t multiply_integers(const Items& items) {
-  return std::accumulate(std::begin(items), std::end(items), int64_t{1}, std::multiplies<>());
+  return multiply_integers(std::begin(items), std::end(items));
+}
+template <class T>
+ArrayRef<T> makeArrayRef(const T& element) {
+  return ArrayRef<T>(element);
 }
 template <class T>
 ArrayRef<T> makeArrayRef(const std::vector<T>& list) {

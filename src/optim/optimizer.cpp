@@ -33,6 +33,14 @@ void OptimizerOptions::visit_fields(StateVisitor&) {
   TANDEM_THROW(NotImplementedError, "these options do not list their fields; override visit_fields in them");
 }
 
+void OptimizerOptions::serialize(tandem::serialize::InputArchive&) {
+  TANDEM_THROW(NotImplementedError, "these options have no serialize() that loads them; override it in them");
+}
+
+void OptimizerOptions::serialize(tandem::serialize::OutputArchive&) const {
+  TANDEM_THROW(NotImplementedError, "these options have no serialize() that saves them; override it in them");
+}
+
 std::unique_ptr<OptimizerParamState> OptimizerParamState::clone() const {
   TANDEM_THROW(NotImplementedError,
                "this optimizer's state has no clone(); derive it from OptimizerCloneableParamState");
@@ -40,6 +48,14 @@ std::unique_ptr<OptimizerParamState> OptimizerParamState::clone() const {
 
 void OptimizerParamState::visit_fields(StateVisitor&) {
   TANDEM_THROW(NotImplementedError, "this optimizer's state does not list its fields; override visit_fields in it");
+}
+
+void OptimizerParamState::serialize(tandem::serialize::InputArchive&) {
+  TANDEM_THROW(NotImplementedError, "this optimizer's state has no serialize() that loads it; override it in it");
+}
+
+void OptimizerParamState::serialize(tandem::serialize::OutputArchive&) const {
+  TANDEM_THROW(NotImplementedError, "this optimizer's state has no serialize() that saves it; override it in it");
 }
 
 const double* Optimizer::captured_lr(const OptimizerParamGroup& group) const {

@@ -26,6 +26,7 @@ TEST(Scalar, TakesEnumeratorsAsIntegersAndNoPointers) {
   EXPECT_EQ(Scalar(kClasses).to_int64(), int64_t{kClasses});
   EXPECT_TRUE(Scalar(kClasses).is_integral());
   static_assert(!std::is_constructible_v<Scalar, const char*> && !std::is_constructible_v<Scalar, int*>);
+  static_assert(!std::is_constructible_v<Scalar, int64_t (Scalar::*)() const>);
 }
 
 TEST(Scalar, Converts) {

@@ -27,6 +27,7 @@ const std::map<std::string, const char*> exceptions = {
     {"trunc_divide", "no function: div with a rounding mode, which has rows"},
     {"multilabel_margin_loss_backward", "no function: runs in the backward pass of multilabel_margin_loss only"},
     {"pair_loss_backward", "no function: runs in the backward passes of losses only"},
+    {"sgn_", "calls sign_, which has rows"},
     {"resample_backward", "no function: runs in the backward passes of resampling only"},
     {"wait_until_read", "internal: what a copy does at its end"},
     {"window_argmax", "no function: runs in max pooling only"},

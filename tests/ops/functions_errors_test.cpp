@@ -25,7 +25,7 @@ constexpr FunctionOp functions[] = {
     OP(softshrink), OP(hardsigmoid), OP(hardswish), OP(tanhshrink), OP(glu),        OP(gumbel_softmax)};
 /// Activations that overwrite their input.
 constexpr FunctionOp in_place[] = {OP(silu_), OP(mish_), OP(selu_),       OP(relu6_), OP(hardsigmoid_), OP(hardswish_),
-                                   OP(elu_),  OP(celu_), OP(leaky_relu_), OP(rrelu_), OP(hardtanh_)};
+                                   OP(elu_),  OP(celu_), OP(leaky_relu_), OP(rrelu_), OP(hardtanh_),    OP(gelu_)};
 #undef OP
 
 void add_method(BadInputs& rows, const std::string& name, void (*f)(const Tensor&)) {
@@ -107,6 +107,7 @@ BadInputs functions_bad_input() {
       BAD_INPUT("gumbel_softmax", gumbel_softmax(x, 0), StateError, "tau is 0", "positive"),
       UNDEFINED("threshold_", threshold_(none, 0, 1)),
       BAD_INPUT("threshold_", threshold_(weight, 0, 1), AutogradError, "leaf", "[2, 3] f32", "NoGradGuard"),
+      BAD_INPUT("gelu_", gelu_(x, "erf"), StateError, "\"none\" or \"tanh\"", "\"erf\""),
       UNDEFINED("logit_", none.logit_()),
       BAD_INPUT("logit_", n.logit_(), DTypeError, "f32", "[2, 3] i64", "without the underscore"),
       UNDEFINED("round_", none.round_(1)),

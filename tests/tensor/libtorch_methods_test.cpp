@@ -38,7 +38,7 @@ TEST(GlobalContext, SetsTheSwitchesOfCuda) {
     EXPECT_EQ(context.allowTF32CuDNN(), on);
     context.setFloat32MatmulPrecision(on ? "high" : "highest");
     EXPECT_EQ(cuda::allow_tf32_matmul(), on);
-    EXPECT_EQ(context.float32MatmulPrecision(), on ? "high" : "highest");
+    EXPECT_EQ(context.float32MatmulPrecision(), on ? Float32MatmulPrecision::HIGH : Float32MatmulPrecision::HIGHEST);
   }
   EXPECT_THROWS(context.setFloat32MatmulPrecision("higest"), StateError, "'higest' is no precision", "use highest");
   EXPECT_FALSE(cuda::allow_tf32_matmul());

@@ -22,6 +22,8 @@ class Scalar {
   /// A pointer or text is not a number.
   template <class T>
   Scalar(T*) = delete;
+  template <class T, class Class>
+  Scalar(T Class::*) = delete;
   template <class T>
   requires(std::is_enum_v<T>&& std::convertible_to<T, int64_t>) constexpr Scalar(T v)
       : Scalar(static_cast<std::underlying_type_t<T>>(v)) {}
@@ -90,8 +92,9 @@ class Scalar {
   constexpr Half toHalf() const { return to<Half>(); }
   constexpr BFloat16 toBFloat16() const { return to<BFloat16>(); }
   constexpr bool isComplex() const { return false; }
-  /// Whether the numbers are equal, whatever their types.
+  /// Whether the numbers are equal, whatever their types; a bool equals only bools, as in libtorch.
   constexpr bool equal(Scalar other) const {
+    if (is_boolean() != other.is_boolean()) return false;
     const bool exact = !is_floating_point() && !other.is_floating_point();
     return exact ? int_ == other.int_ && (kind_ == DType::U64) == (other.kind_ == DType::U64)
                  : to_double() == other.to_double();

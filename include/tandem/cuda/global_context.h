@@ -12,7 +12,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// How exact products of f32 matrices are.
+/// The precision of products of f32 matrices: HIGHEST computes in f32, HIGH and MEDIUM may use TF32.
 enum class Float32MatmulPrecision : uint8_t { HIGHEST, HIGH, MEDIUM };
 
 /// `at::globalContext().setBenchmarkCuDNN(true)` is `cuda::set_benchmark(true)`, and so on.

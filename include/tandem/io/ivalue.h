@@ -119,7 +119,7 @@ class IValue {
     return get<std::shared_ptr<const ivalue::Object>>("Object");
   }
   const ivalue::Object& toObjectRef() const { return *get<std::shared_ptr<const ivalue::Object>>("Object"); }
-  /// The value as a number, string, tensor, vector or tuple of these.
+  /// The value as a number, string, tensor, vector or tuple of these, or as an IValue.
   template <class T>
   T to() const;
   /// The same, or nothing for None.
@@ -250,6 +250,7 @@ template <class T>
 void convert(const IValue& value, std::optional<T>& result) {
   result = value.toOptional<T>();
 }
+inline void convert(const IValue& value, IValue& result) { result = value; }
 inline void convert(const IValue& value, std::string& result) { result = value.toStringRef(); }
 inline void convert(const IValue& value, Tensor& result) { result = value.toTensor(); }
 inline void convert(const IValue& value, Scalar& result) { result = value.toScalar(); }

@@ -20,9 +20,9 @@ namespace detail {
 /// Arguments from which neither a module can be made nor a holder be copied.
 template <class Contained, class... Args>
 concept WrongArguments =
-    !std::constructible_from<Contained, Args...> &&
     !(sizeof...(Args) == 1 && ((std::derived_from<std::remove_cvref_t<Args>, ModuleHolder<Contained>> ||
-                                std::convertible_to<Args, std::shared_ptr<Contained>>)&&...));
+                                std::convertible_to<Args, std::shared_ptr<Contained>>)&&...)) &&
+    !std::constructible_from<Contained, Args...>;  // last, because copies of holders must not need a complete module
 }  // namespace detail
 
 /// A shared pointer to a module that can be called like a function: `nn::Linear fc(784, 10); y = fc(x); fc->weight;`.

@@ -33,6 +33,10 @@ class OptimizerOptions {
   /// Passes every option to `visitor`, with its name, for saving and loading. Throws NotImplementedError unless
   /// overridden.
   virtual void visit_fields(StateVisitor& visitor);
+  /// libtorch's functions that read and write the values by name, for optimizers of programs. Throw NotImplementedError
+  /// unless overridden; tandem's own options have visit_fields() instead.
+  virtual void serialize(tandem::serialize::InputArchive& archive);
+  virtual void serialize(tandem::serialize::OutputArchive& archive) const;
 };
 
 /// Implements clone(). Not by make_unique, whose unique_ptr<Derived> each program would have to compile.
@@ -53,6 +57,9 @@ class OptimizerParamState {
   /// Passes every field to `visitor`, with its name, for saving and loading. Throws NotImplementedError unless
   /// overridden.
   virtual void visit_fields(StateVisitor& visitor);
+  /// As those of OptimizerOptions.
+  virtual void serialize(tandem::serialize::InputArchive& archive);
+  virtual void serialize(tandem::serialize::OutputArchive& archive) const;
 };
 
 /// Implements clone().

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// The type of an accessor's pointer: T*, or one whose elements nothing else refers to.
+/// The type of an accessor's pointer: T*, or a restrict-qualified T*.
 template <class T>
 struct DefaultPtrTraits {
   using PtrType = T*;

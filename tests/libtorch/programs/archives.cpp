@@ -131,7 +131,7 @@ void exchange() {
   std::remove(path.c_str());
 }
 
-/// An optimizer of the program's own: gradient descent with momentum.
+/// A custom optimizer: gradient descent with momentum.
 struct HeavyBallOptions : torch::optim::OptimizerCloneableOptions<HeavyBallOptions> {
   explicit HeavyBallOptions(double lr = 0.1) : lr_(lr) {}
   TORCH_ARG(double, lr);
