@@ -19,7 +19,7 @@ macro(tandem_require target package debian)
       set(tandem_instead ", or configure with -DTANDEM_ONEDNN=OFF to use OpenBLAS")
     endif()
     if(NOT TANDEM_FETCH)
-      message(FATAL_ERROR "tandem needs ${package}, which was not found: install ${debian} (scripts/setup.sh does), "
+      message(FATAL_ERROR "tandem needs ${package}, which was not found: install ${debian} (scripts/setup.sh does), or "
                           "configure with -DTANDEM_FETCH=ON to download it${tandem_instead}")
     endif()
     message(STATUS "tandem: ${package} was not found (${debian} has it); downloading and building it")

@@ -2,7 +2,8 @@
 # where they are. FETCHCONTENT_SOURCE_DIR_<NAME> names a folder that has the sources already.
 include(FetchContent)
 
-# tandem_download(name path sha256): sets <name>_SOURCE_DIR and <name>_BINARY_DIR. The sum is that of Debian's .dsc file.
+# tandem_download(name path sha256): where another project has declared the name, its library is taken, and may have its
+# targets then. Sets <name>_SOURCE_DIR and <name>_BINARY_DIR. The sum is that of Debian's .dsc file.
 macro(tandem_download name path sha256)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.24)
     set(tandem_timestamps DOWNLOAD_EXTRACT_TIMESTAMP OFF)
@@ -30,7 +31,10 @@ function(tandem_build_fmt)
   tandem_download(fmt f/fmtlib/fmtlib_10.1.1+ds1.orig.tar.gz
                   7000f214d2628f04174822f8048c573f1608194408d7931121595a03f1c18a17)
   set(FMT_INSTALL OFF)
-  add_subdirectory("${fmt_SOURCE_DIR}" "${fmt_BINARY_DIR}" EXCLUDE_FROM_ALL)
+  set(FMT_DEBUG_POSTFIX "")
+  if(NOT TARGET fmt::fmt)
+    add_subdirectory("${fmt_SOURCE_DIR}" "${fmt_BINARY_DIR}" EXCLUDE_FROM_ALL)
+  endif()
 endfunction()
 
 function(tandem_build_nlohmann_json)
@@ -39,7 +43,9 @@ function(tandem_build_nlohmann_json)
                   0d8ef5af7f9794e3263480193c491549b2ba6cc74bb018906202ada498a79406)
   set(JSON_BuildTests OFF)
   set(JSON_Install OFF)
-  add_subdirectory("${nlohmann_json_SOURCE_DIR}" "${nlohmann_json_BINARY_DIR}" EXCLUDE_FROM_ALL)
+  if(NOT TARGET nlohmann_json::nlohmann_json)
+    add_subdirectory("${nlohmann_json_SOURCE_DIR}" "${nlohmann_json_BINARY_DIR}" EXCLUDE_FROM_ALL)
+  endif()
 endfunction()
 
 function(tandem_build_ZLIB)
@@ -47,11 +53,11 @@ function(tandem_build_ZLIB)
   tandem_download(zlib z/zlib/zlib_1.3.dfsg+really1.3.1.orig.tar.gz
                   60dd315c07f616887caa029408308a018ace66e3d142726a97db164b3b8f69fb)
   file(GLOB sources "${zlib_SOURCE_DIR}/*.c") # its own CMakeLists.txt needs files that Debian leaves out
-  add_library(zlibstatic STATIC EXCLUDE_FROM_ALL ${sources})
-  set_target_properties(zlibstatic PROPERTIES OUTPUT_NAME z)
-  target_compile_definitions(zlibstatic PRIVATE HAVE_UNISTD_H)
-  target_include_directories(zlibstatic SYSTEM INTERFACE "$<BUILD_INTERFACE:${zlib_SOURCE_DIR}>")
-  add_library(ZLIB::ZLIB ALIAS zlibstatic)
+  add_library(tandem_zlib STATIC EXCLUDE_FROM_ALL ${sources})
+  set_target_properties(tandem_zlib PROPERTIES OUTPUT_NAME z)
+  target_compile_definitions(tandem_zlib PRIVATE HAVE_UNISTD_H)
+  target_include_directories(tandem_zlib SYSTEM INTERFACE "$<BUILD_INTERFACE:${zlib_SOURCE_DIR}>")
+  add_library(ZLIB::ZLIB ALIAS tandem_zlib)
 endfunction()
 
 function(tandem_build_dnnl)

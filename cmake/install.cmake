@@ -17,7 +17,7 @@ install(
   COMPONENT dev)
 
 # ---- downloaded libraries become parts of the installed tandem: tandem::fmt and so on
-set(target_of_ZLIB zlibstatic)
+set(target_of_ZLIB tandem_zlib)
 set(target_of_dnnl dnnl)
 set(target_of_fmt fmt)
 foreach(package IN LISTS TANDEM_FETCHED)
