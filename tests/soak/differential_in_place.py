@@ -199,6 +199,8 @@ draw_elu = options(tame, alpha=[1, 0.5, 2], scale=[1, 0.5], input_scale=[1, 2])
 for name in ["silu_", "mish_", "selu_", "relu6_", "hardsigmoid_", "hardswish_"]:
     in_place(name, tame, lambda y, x, a, f=getattr(torch, name, None) or getattr(torch._C._nn, name): f(y),
              **IN_F64.get(name[:-1], {}))
+in_place("gelu_", options(tame, approximate=["none", "tanh"]),
+         lambda y, x, a: torch._C._nn.gelu_(y, approximate=a.approximate))
 in_place("elu_", draw_elu, lambda y, x, a: torch._C._nn.elu_(y, a.alpha, a.scale, a.input_scale))
 in_place("celu_", options(tame, alpha=[1, 0.5, 2]), lambda y, x, a: torch.celu_(y, a.alpha))
 in_place("leaky_relu_", options(same_floating, slope=[0.01, 0.25]), lambda y, x, a: F.leaky_relu_(y, a.slope))

@@ -76,6 +76,7 @@ void activations_in_place(Ops& ops) {
   TANDEM_OP("relu6_", relu6_(written(x[0])));
   TANDEM_OP("hardsigmoid_", hardsigmoid_(written(x[0])));
   TANDEM_OP("hardswish_", hardswish_(written(x[0])));
+  TANDEM_OP("gelu_", gelu_(written(x[0]), a.text("approximate")));
   TANDEM_OP("elu_", elu_(written(x[0]), a.n("alpha"), a.n("scale"), a.n("input_scale")));
   TANDEM_OP("celu_", celu_(written(x[0]), a.n("alpha")));
   TANDEM_OP("leaky_relu_", leaky_relu_(written(x[0]), a.n("slope")));

@@ -282,8 +282,13 @@ constexpr Method methods[] = {
 
 /// Methods without a row here, with the reason.
 const std::map<std::string, const char*> unchecked_methods = {
-    {"clip", "alias of clamp"},   {"expand_as", "tested below"}, {"reshape_as", "tested below"},
-    {"subtract", "alias of sub"}, {"view_as", "tested below"},
+    {"adjoint", "alias of mT"},           {"clip", "alias of clamp"},
+    {"conj", "the tensor itself"},        {"conj_physical", "the tensor itself"},
+    {"divide", "alias of div"},           {"expand_as", "tested below"},
+    {"reshape_as", "tested below"},       {"resolve_conj", "the tensor itself"},
+    {"resolve_neg", "the tensor itself"}, {"sgn", "alias of sign"},
+    {"subtract", "alias of sub"},         {"to_dense", "alias of to"},
+    {"view_as", "tested below"},
 };
 
 /// The op that an alias is another name of, and that its errors name.
