@@ -91,6 +91,7 @@ inline const Tensor& addmv_(const Tensor& x, const Tensor& matrix, const Tensor&
                             Scalar alpha = 1) {
   return x.addmv_(matrix, vector, beta, alpha);
 }
+/// x.resize_as_(other, format)
 inline const Tensor& resize_as_(const Tensor& x, const Tensor& other, std::optional<MemoryFormat> format = {}) {
   return x.resize_as_(other, format);
 }

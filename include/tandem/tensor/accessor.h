@@ -8,11 +8,12 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// The type of an accessor's pointer: T*, or a restrict-qualified T*.
+/// The type of an accessor's pointer: T*.
 template <class T>
 struct DefaultPtrTraits {
   using PtrType = T*;
 };
+/// A restrict-qualified T*: nothing else refers to its elements.
 template <class T>
 struct RestrictPtrTraits {
   using PtrType = T* __restrict__;
