@@ -21,6 +21,7 @@ import sys
 REFERENCE = "f32"  # the run with which the others of its group are compared
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400, 230, 52, 62, 12, 34  # of a chart, and its margins
 MOST_POINTS = 400
+ELLIPSIS = "\u2026"
 # Curves of runs that differ only in precision overlap: wide solid lines lie below, narrow dashed lines above.
 STYLES = [(3.2, ""), (2.2, "7 4"), (2.2, "2 3"), (1.8, "9 3 2 3"), (1.8, "4 6"), (1.8, "1 6"), (1.8, "12 6")]
 
@@ -56,13 +57,14 @@ th:first-child, td:first-child { text-align: left; font-weight: 600; color: var(
 
 
 def read_jsonl(file):
+    """Pairs of a line's number and its value."""
     rows = []
     lines = file.read().split("\n")
     for number, line in enumerate(lines, 1):
         if not line:
             continue
         try:
-            rows.append(json.loads(line))
+            rows.append((number, json.loads(line)))
         except json.JSONDecodeError:
             # A program that was killed may have left an incomplete line.
             print(f"plot_log: {file.name}:{number}: skipped an incomplete line", file=sys.stderr)
@@ -70,20 +72,33 @@ def read_jsonl(file):
 
 
 def read_csv(file):
-    rows = []
-    for row in csv.DictReader(file):
+    rows, reader = [], csv.DictReader(file)
+    for row in reader:
         if None in row.values():
             print(f"plot_log: {file.name}: skipped an incomplete line after step {len(rows)}", file=sys.stderr)
             continue
-        rows.append({key: value for key, value in row.items() if value != ""})
+        rows.append((reader.line_num, {key: value for key, value in row.items() if value != ""}))
     return rows
 
 
 def read(path):
-    """The steps of a log as a list of dictionaries of floats."""
+    """The steps of a log as a list of dictionaries of floats. ValueError, with file and line, for what is no step."""
     with open(path, newline="") as file:
         rows = read_csv(file) if path.endswith(".csv") else read_jsonl(file)
-    return [{key: float(value) for key, value in row.items()} for row in rows]
+    steps = []
+    for line, row in rows:
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}:{line}: not a JSON object, as amp::TrainLog writes them")
+        values = {}
+        for key, value in row.items():
+            try:
+                values[key] = float(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"{path}:{line}: '{key}' is not a number: {value!r}") from None
+        if not math.isfinite(values.get("step", math.nan)):
+            raise ValueError(f"{path}:{line}: the line has no number for 'step'")
+        steps.append(values)
+    return steps
 
 
 def series(rows, field):
@@ -102,8 +117,6 @@ def smoothed(values, width):
             total, count = total - values[i - width], count - 1
         out.append(total / count if count else math.nan)
     return out
-
-
 
 
 def finite(values):
@@ -130,11 +143,19 @@ def number(value, digits=3):
     """A number as text: a few digits, and thousands separated by thin spaces."""
     if value is None:
         return "\u2013"
-    if not math.isfinite(value):
-        return str(value)
-    if abs(value) >= 1000 or value == int(value):
-        return f"{value:,.0f}".replace(",", "\u202f")
-    return f"{value:.{digits}g}"
+    plain = math.isfinite(value) and abs(value) < 1e6 and (abs(value) >= 1000 or value == int(value))
+    return printed(f"{value:,.0f}" if plain else f"{value:.{digits}g}")
+
+
+def fixed(value, places, sign=""):
+    """A number with so many decimal places; very large ones have an exponent, and very small ones without a sign."""
+    extreme = abs(value) >= 1e6 or not sign and 0 < abs(value) < 1e-3
+    return printed(f"{value:{sign}.3g}" if extreme else f"{value:{sign}.{places}f}")
+
+
+def printed(text):
+    """The text of a number with a minus sign and thin spaces."""
+    return text.replace("-", "\u2212").replace(",", "\u202f")
 
 
 def power(exponent):
@@ -146,8 +167,8 @@ def power(exponent):
 class Axis:
     """Maps values to coordinates, and has ticks: pairs of a round value and its text."""
 
-    def __init__(self, values, begin, end, base=None, from_zero=False):
-        self.begin, self.end, self.base = begin, end, base
+    def __init__(self, values, begin, end, base=None, from_zero=False, whole=False):
+        self.begin, self.end, self.base, self.whole = begin, end, base, whole
         values = [self.of(v) for v in finite(values) if not base or v > 0] or [0.0]
         low, high = min(values), max(values)
         if from_zero and not base:
@@ -163,23 +184,28 @@ class Axis:
         if not base:
             low, high = math.floor(low / step) * step, math.ceil(high / step - 1e-9) * step
         self.low, self.high = low, high
-        places = max(0, -math.floor(math.log10(step)))
+        places, largest = max(0, -math.floor(math.log10(step))), max(abs(low), abs(high))
+        form = f",.{places}f"
+        if not base and (largest >= 1e6 or largest < 1e-3):
+            form = f".{max(3, 1 + math.ceil(math.log10(largest / step)))}g"
         self.ticks = []
         for i in range(round((high - low) / step) + 1):
-            tick = low + i * step
+            tick = low + i * step if base else (round(low / step) + i) * step  # exactly 0 where it is 0
             if tick > high + 1e-9 * step:
                 break
-            text = power(round(tick)) if base == 2 else number(10.0**tick) if base else f"{tick:,.{places}f}"
-            self.ticks.append((base**tick if base else tick, text.replace(",", "\u202f")))
+            text = power(round(tick)) if base == 2 else number(10.0**tick) if base else printed(f"{tick:{form}}")
+            self.ticks.append((base**tick if base else tick, text))
 
     def of(self, value):
         return math.log(value, self.base) if self.base else value
 
     def step(self, length):
-        """The least of 1, 2 and 5 times a power of ten that makes at most five steps; whole for powers."""
+        """The least of 1, 2 and 5 times a power of ten that makes at most five steps; whole for powers and `whole`."""
         if self.base:
             return max(1, math.ceil(length / 6))
         size = 10.0 ** math.floor(math.log10(length / 5))
+        if self.whole:
+            size = max(size, 1)
         return next(size * factor for factor in (1, 2, 5, 10) if length <= 5 * size * factor * (1 + 1e-9))
 
     def at(self, value):
@@ -220,21 +246,25 @@ def labels(ends, x):
     for i, (y, name, style) in enumerate(ends):
         below = min(max(y + 4, below + 13), room - 13 * (len(ends) - 1 - i))
         out += (f'<text class="label" x="{x + 6}" y="{below:.2f}" style="fill: var(--c{style % 7})">'
-                f"{html.escape(name)}</text>")
+                f"{html.escape(name if len(name) <= 8 else name[:7] + ELLIPSIS)}</text>")
     return out
 
 
 def chart(runs, field, caption, values_of, **options):
     """A figure with a curve per run of a group; empty if no run has the field."""
     drawn = [(name, style, values_of(rows, field), rows) for style, (name, rows) in enumerate(runs)]
-    drawn = [run for run in drawn if finite(value for _, value in run[2])]
+
+    def visible(points):
+        return [v for v in finite(value for _, value in points) if v > 0 or not options.get("base")]
+
+    drawn = [run for run in drawn if visible(run[2])]
     if not drawn:
         return ""
     steps = [row["step"] for _, _, _, rows in drawn for row in rows]
     values = [value for _, _, points, _ in drawn for _, value in points]
     if "base" not in options and min(finite(values)) > 0 and max(finite(values)) > 20 * min(finite(values)):
         options["base"] = 10
-    x = Axis(steps, LEFT, WIDTH - RIGHT)
+    x = Axis(steps, LEFT, WIDTH - RIGHT, whole=True)
     x.low, x.high = min(steps), max(max(steps), min(steps) + 1)
     y = Axis(values, HEIGHT - BOTTOM, TOP, **options)
     body, ends = "", []
@@ -249,7 +279,8 @@ def chart(runs, field, caption, values_of, **options):
     marks = 0
     for name, style, points, rows in drawn:
         body += curve(thinned(points) if field != "scale" else points, x, y, style, steps=field == "scale")
-        ends.append((y.at([v for _, v in points if math.isfinite(v) and (v > 0 or not y.base)][-1]), name, style))
+        if len(runs) > 1:
+            ends.append((y.at(visible(points)[-1]), name, style))
         for row in rows:
             if field == "scale" and row.get("skipped") and row.get("scale", 0) > 0 and math.isfinite(row["scale"]):
                 px, py, marks = x.at(row["step"]), y.at(row["scale"]), marks + 1
@@ -258,7 +289,8 @@ def chart(runs, field, caption, values_of, **options):
     if marks:
         unit += f"; \u00d7 marks the {marks} skipped steps" if marks > 1 else "; \u00d7 marks the skipped step"
     told = ", ".join(f"{name} ends at {number(finite(v for _, v in points)[-1])}" for name, _, points, _ in drawn)
-    return (f'<figure id="{html.escape(field)}"><figcaption>{html.escape(title)} <span>{unit}</span></figcaption>'
+    return (f'<figure data-field="{html.escape(field)}">'
+            f"<figcaption>{html.escape(title)} <span>{unit}</span></figcaption>"
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(title + ": " + told)}">'
             f"{body}{labels(ends, WIDTH - RIGHT)}</svg></figure>")
 
@@ -297,24 +329,35 @@ def finding(group, runs):
     """The title of a group: how its runs compare with the one in f32, or how the loss of a single run developed."""
     field, results = accuracy_field(runs), []
     reference = dict(runs).get(REFERENCE)
+    accuracies = finite(v for _, rows in runs for v in series(rows, field)[1])
+    percent = 100 if max(accuracies, default=0) <= 1 else 1
+
+    def fault(rows):
+        value = last(rows, "loss")
+        return [] if value is None or math.isfinite(value) else [f"last loss {number(value)}"]
+
     for name, rows in runs:
         if reference is None or rows is reference:
             continue
-        parts = []
+        parts = fault(rows)
         if field and last(rows, field) is not None and last(reference, field) is not None:
-            percent = 100 if max(last(rows, field), last(reference, field)) <= 1 else 1
-            parts.append(f"accuracy {percent * (last(rows, field) - last(reference, field)):+.2f} points")
-        elif end_loss(rows) is not None and end_loss(reference):
-            parts.append(f"loss {100 * (end_loss(rows) / end_loss(reference) - 1):+.1f} %")
+            parts.append(f"accuracy {fixed(percent * (last(rows, field) - last(reference, field)), 2, '+')} points")
+        elif not parts and end_loss(rows) is not None and end_loss(reference):
+            parts.append(f"loss {fixed(100 * (end_loss(rows) / end_loss(reference) - 1), 1, '+')} %")
         if speed(rows) and speed(reference):
-            parts.append(f"{speed(rows) / speed(reference):.2f}\u00d7 the speed")
+            parts.append(f"{fixed(speed(rows) / speed(reference), 2)}\u00d7 the speed")
         if parts:
             results.append(f"{name} {', '.join(parts)}")
     if results:
-        return f"{group}: against {REFERENCE}, {'; '.join(results)}".replace("-", "\u2212")
-    first = [(name, finite(series(rows, "loss")[1])) for name, rows in runs]
-    told = [f"{name + ': ' if name != group else ''}loss {number(v[0])} to {number(v[-1])}" for name, v in first if v]
-    return f"{group}: {'; '.join(told) or 'no finite loss was logged'}"
+        against = " ".join([REFERENCE, *(f"({text})" for text in fault(reference))])
+        return f"{group}: against {against}, {'; '.join(results)}"
+    told = []
+    for name, rows in runs:
+        losses = series(rows, "loss")[1]
+        if losses:
+            text = f"loss {number(finite(losses)[0])} to {number(losses[-1])}" if finite(losses) else "no finite loss"
+            told.append((name + ": " if name != group else "") + text)
+    return f"{group}: {'; '.join(told) or 'no loss was logged'}"
 
 
 def table(runs):
@@ -334,7 +377,7 @@ def table(runs):
         columns.append(("samples/s", lambda name, rows: number(speed(rows))))
         if reference and speed(reference):
             columns.append((f"speed / {REFERENCE}",
-                            lambda name, rows: f"{(speed(rows) or math.nan) / speed(reference):.2f}"))
+                            lambda name, rows: fixed((speed(rows) or math.nan) / speed(reference), 2)))
     if any("scale" in row for _, rows in runs for row in rows):
         columns += [("last loss scale", lambda name, rows: number(last(rows, "scale"), 6)),
                     ("skipped steps", lambda name, rows: number(sum(bool(row.get("skipped")) for row in rows)))]
@@ -405,8 +448,9 @@ def main():
         groups = group(args.logs)
         if not groups:
             sys.exit("plot_log: the logs contain no steps")
+        text = page(groups, args.title)  # before the old page is replaced
         with open(output, "w", encoding="utf-8") as file:
-            file.write(page(groups, args.title))
+            file.write(text)
     except (OSError, ValueError, TypeError, KeyError) as error:
         sys.exit(f"plot_log: {error}")
     print(f"plot_log: wrote {output}")

@@ -77,7 +77,7 @@ class PlotLog(unittest.TestCase):
 
     def curves(self, page, figure):
         """The points of each curve of a figure."""
-        paths = page.findall(f".//figure[@id='{figure}']/svg/path[@class='curve']")
+        paths = page.findall(f".//figure[@data-field='{figure}']/svg/path[@class='curve']")
         return [[(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", path.get("d"))] for path in paths]
 
     def rows(self, page):
@@ -108,7 +108,7 @@ class PlotLog(unittest.TestCase):
             self.assertLess(slope, 0)
             for (_, y), value in zip(curve, losses[run], strict=True):
                 self.assertAlmostEqual(y, curve[0][1] + slope * (value - losses[run][0]), delta=0.02)
-        self.assertEqual(len(page.findall(".//figure[@id='scale']//path[@class='skip']")), 4)
+        self.assertEqual(len(page.findall(".//figure[@data-field='scale']//path[@class='skip']")), 4)
         for row, run in zip(self.rows(page), runs, strict=True):
             self.assertEqual((row["run"], row["steps"], float(row["last loss"])), (run, "5", losses[run][-1]))
             self.assertEqual(float(row["test accuracy"]), float(f"{accuracy[run]:.4g}"))
@@ -125,11 +125,13 @@ class PlotLog(unittest.TestCase):
                                  ("nan_loss", '{"step": 0, "loss": 2}\n{"step": 1, "loss": "nan"}', "nan"),
                                  ("inf_scale", '{"step": 0, "loss": 2, "scale": "inf"}', "2"),
                                  ("zero_loss", '{"step": 0, "loss": 0}\n{"step": 1, "loss": 0}', "0"),
-                                 ("negative", '{"step": 0, "loss": -2}\n{"step": 1, "loss": -300}', "-300"),
+                                 ("negative", '{"step": 0, "loss": -2}\n{"step": 1, "loss": -300}', "\u2212300"),
                                  ("no_loss", '{"step": 0, "grad_norm": 2}', "\u2013"),
                                  ("only_inf", '{"step": 0, "loss": "inf"}', "inf"),
                                  ("small", '{"step": 0, "loss": 1e-30}\n{"step": 1, "loss": 1e-3}', "0.001"),
                                  ("a<b&c", '{"step": 0, "loss": 2, "<f>accuracy": 1}', "2"),
+                                 ("no_scale", '{"step": 0, "loss": 2, "scale": 0}', "2"),
+                                 ("large", '{"step": 0, "loss": 1234567}', "1.2346e+06"),
                                  ("long", long, str(1 + 4999 % 7))):
             with self.subTest(name):
                 page = self.drawn({name + ".jsonl": text})
@@ -137,7 +139,7 @@ class PlotLog(unittest.TestCase):
                 for figure in page.findall(".//figure"):
                     for circle in figure.findall(".//circle"):
                         self.assertLess(abs(float(circle.get("cx"))) + abs(float(circle.get("cy"))), 1000)
-                    for curve in self.curves(page, figure.get("id")):
+                    for curve in self.curves(page, figure.get("data-field")):
                         self.assertLessEqual(len(curve), plot_log.MOST_POINTS + 1)
                         for x, y in curve:
                             self.assertTrue(0 <= x <= plot_log.WIDTH and 0 <= y <= plot_log.HEIGHT, (x, y))
@@ -150,6 +152,51 @@ class PlotLog(unittest.TestCase):
             step = (ticks[-1] - ticks[0]) / (len(ticks) - 1)
             self.assertIn(f"{step:.6e}"[0], "125")
             self.assertAlmostEqual(ticks[0] / step, round(ticks[0] / step), places=6)
+
+    def test_ticks_are_legible(self):
+        for low, high in ((0, 2.31), (0, 123456), (1e-9, 3e-9), (0, 8e9), (2000000, 2000004), (-2e-5, 2e-5)):
+            ticks = plot_log.Axis([low, high], 0, 1).ticks
+            self.assertLessEqual(max(len(text) for _, text in ticks), 9, ticks)
+            self.assertEqual(len({text for _, text in ticks}), len(ticks), ticks)
+            for value, text in ticks:
+                text = text.replace("\u202f", "").replace("\u2212", "-")
+                self.assertAlmostEqual(float(text), value, delta=1e-9 * abs(value))
+        for last_step in (0, 1, 2, 3, 7, 2500000):
+            ticks = plot_log.Axis([0, last_step], 0, 1, whole=True).ticks
+            self.assertEqual([value for value, _ in ticks], [int(value) for value, _ in ticks])
+
+    def test_titles(self):
+        f32 = '{"step": 0, "loss": 2, "a_accuracy": 0.5}\n{"step": 1, "loss": 1, "a_accuracy": 0.875}'
+        for text, title in (('{"step": 0, "loss": 1e9}', "f32, b-f16 loss +1e+11 %"),
+                            ('{"step": 0, "loss": 0.5}', "f32, b-f16 loss \u221250.0 %"),
+                            ('{"step": 0, "loss": 2}\n{"step": 1, "loss": "nan"}', "f32, b-f16 last loss nan"),
+                            ('{"step": 0, "loss": 1, "a_accuracy": 0.5}', "f32, b-f16 accuracy \u221237.50 points")):
+            page = self.drawn({"a-net_f32.jsonl": f32, "a-net_b-f16.jsonl": text})
+            self.assertEqual(page.find(".//h2").text, "a-net: against " + title)
+        page = self.drawn({"net.jsonl": '{"step": 0, "loss": 2}\n{"step": 1, "loss": "nan"}'})
+        self.assertEqual(page.find(".//h2").text, "net: loss 2 to nan")
+        self.assertEqual(page.findall(".//text[@class='label']"), [])
+
+    def test_labels_fit_and_ids_are_unique(self):
+        page = self.drawn({name: JSONL for name in ("a_f32.jsonl", "a_automatic-mixed.jsonl", "b_f32.jsonl")})
+        labels = [text.text for text in page.findall(".//figure[@data-field='loss']/svg/text[@class='label']")]
+        self.assertEqual(sorted(labels), ["automat\u2026", "f32"])
+        ids = [element.get("id") for element in page.iter() if element.get("id")]
+        self.assertEqual(len(ids), len(set(ids)))
+
+    def test_faults_name_file_and_line_and_keep_the_old_page(self):
+        page = self.folder / "page.html"
+        for name, text, fault in (("a.jsonl", '{"step": 0, "loss": 1}\n[1]', ":2: not a JSON object"),
+                                  ("a.jsonl", '{"step": 0, "loss": "low"}', ":1: 'loss' is not a number: 'low'"),
+                                  ("a.jsonl", '{"loss": 1}', ":1: the line has no number for 'step'"),
+                                  ("a.csv", "step,loss\n0,1\n1,low\n", ":3: 'loss' is not a number: 'low'")):
+            page.write_text("old")
+            path = self.log(name, text)
+            result = subprocess.run([sys.executable, str(SCRIPT), path, "-o", str(page)], capture_output=True,
+                                    text=True)
+            self.assertEqual(result.returncode, 1)
+            self.assertTrue(result.stderr.startswith(f"plot_log: {path}{fault}"), result.stderr)
+            self.assertEqual(page.read_text(), "old")
 
     def test_without_steps_it_fails(self):
         result = subprocess.run([sys.executable, str(SCRIPT), self.log("a.jsonl", "")], capture_output=True, text=True)
