@@ -1,1 +1,2 @@
 #include "tandem/ops/arithmetic-inl.h"
+#include "tandem/ops/ternary-inl.h"

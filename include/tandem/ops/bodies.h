@@ -50,6 +50,7 @@
 #include "tandem/ops/sort-inl.h"
 #include "tandem/ops/split-inl.h"
 #include "tandem/ops/statistics-inl.h"
+#include "tandem/ops/ternary-inl.h"
 #include "tandem/ops/unpool-inl.h"
 #include "tandem/ops/vector_norm-inl.h"
 #endif
