@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "src/amp/modes/for_each_parameter.h"
-#include "tandem/autograd/meta.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
