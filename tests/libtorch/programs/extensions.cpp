@@ -68,6 +68,21 @@ using namespace torch;
 
 namespace {
 
+/// Declarations that must compile: copies of the holder of an incomplete module, and names after using-directives.
+struct TreeImpl;
+struct Tree : torch::nn::ModuleHolder<TreeImpl> {
+  using torch::nn::ModuleHolder<TreeImpl>::ModuleHolder;
+};
+[[maybe_unused]] std::tuple<Tree, int> with_depth(Tree tree) { return {tree, 1}; }
+struct TreeImpl : torch::nn::Module {};
+namespace directives {
+using namespace torch::cuda;
+using namespace torch::optim;
+struct RateOptions : OptimizerCloneableOptions<RateOptions> {};
+struct RateState : OptimizerCloneableParamState<RateState> {};
+[[maybe_unused]] void wait_for_device() { synchronize(); }
+}  // namespace directives
+
 // Names that libtorch has not.
 struct Kernel {};
 struct Cell {};

@@ -167,6 +167,14 @@ void types() {
   SHOW(c10::IValue(std::optional<int64_t>()).toOptional<int64_t>().has_value());
   const at::Reduction::Reduction sum = at::Reduction::Sum;
   SHOW(at::mse_loss(x, x * 2, sum));
+  TORCH_CHECK(c10::Join(",", std::vector<std::string>{"", "b"}) == ",b");
+  TORCH_CHECK(!at::Scalar(true).equal(1) && at::Scalar(true).equal(true));
+  TORCH_CHECK(c10::IValue(3).to<c10::IValue>().toInt() == 3);
+  TORCH_CHECK(torch::ones({2}, meta).to(meta).dtype() == torch::kFloat && x.options().dtype(meta).has_dtype());
+  const std::vector<int64_t> sizes = {2, 3};
+  TORCH_CHECK(c10::multiply_integers(sizes.begin(), sizes.end()) == c10::multiply_integers(sizes));
+  const int64_t five = 5;
+  TORCH_CHECK(c10::makeArrayRef(five).size() == 1);
 }
 
 /// What tensors have for dtypes and layouts that these do not have.
