@@ -1,8 +1,6 @@
 // Gradients that share memory: of several parameters, or parts of one buffer of the program.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "support/throws.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/autograd/engine.h"
