@@ -3,7 +3,7 @@
 #
 # Sets TANDEM_FETCHED to the packages that are built here, TANDEM_ONEDNN_ORIGIN to `system` or `unpacked` (by
 # scripts/setup.sh into .deps), and TANDEM_HAS_<PACKAGE> for the optional ones.
-include(downloads)
+include("${CMAKE_CURRENT_SOURCE_DIR}/cmake/downloads.cmake")
 option(TANDEM_FETCH "Download and build what tandem needs and is not installed" ON)
 option(TANDEM_ONEDNN "Multiply matrices and convolve with oneDNN; OFF: with OpenBLAS, which is slower" ON)
 set(TANDEM_FETCHED)
@@ -14,13 +14,13 @@ macro(tandem_require target package debian)
     find_package(${package} ${ARGN} QUIET)
   endif()
   if(NOT TARGET ${target})
-    set(tandem_instead)
+    set(tandem_cure "install ${debian} (scripts/setup.sh does), ")
     if(${package} STREQUAL "dnnl")
-      set(tandem_instead ", or configure with -DTANDEM_ONEDNN=OFF to use OpenBLAS")
+      string(APPEND tandem_cure "configure with -DTANDEM_ONEDNN=OFF to use OpenBLAS, ")
     endif()
     if(NOT TANDEM_FETCH)
-      message(FATAL_ERROR "tandem needs ${package}, which was not found: install ${debian} (scripts/setup.sh does), or "
-                          "configure with -DTANDEM_FETCH=ON to download it${tandem_instead}")
+      message(FATAL_ERROR "tandem needs ${package}, which was not found: ${tandem_cure}or configure with "
+                          "-DTANDEM_FETCH=ON to download it")
     endif()
     message(STATUS "tandem: ${package} was not found (${debian} has it); downloading and building it")
     enable_language(C) # in the scope of the directory
@@ -65,10 +65,14 @@ if(TANDEM_ONEDNN)
     set(TANDEM_ONEDNN_ORIGIN unpacked)
   endif()
 else()
-  include(openblas)
+  include("${CMAKE_CURRENT_SOURCE_DIR}/cmake/openblas.cmake")
 endif()
 
-tandem_use(PNG libpng-dev "data::read_image refuses PNG files")
+set(tandem_png_package libpng-dev)
+if("ZLIB" IN_LIST TANDEM_FETCHED) # CMake finds libpng only beside an installed zlib
+  set(tandem_png_package "libpng-dev with zlib1g-dev")
+endif()
+tandem_use(PNG "${tandem_png_package}" "data::read_image refuses PNG files")
 tandem_use(JPEG libjpeg-dev "data::read_image refuses JPEG files")
 set(MPI_CXX_SKIP_MPICXX ON) # only the C functions
 tandem_use(MPI libopenmpi-dev "distributed::init() makes groups of one process" COMPONENTS CXX)

@@ -37,8 +37,8 @@ class TandemRecipe(ConanFile):
         self.version = ".".join(re.findall(r"^#define TANDEM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M))
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "common/*", "compat/*", "include/*",
-                        "kernels/*", "packaging/debian/*", "src/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "THIRD_PARTY_NOTICES.md", "cmake/*", "common/*", "compat/*",
+                        "include/*", "kernels/*", "packaging/debian/*", "src/*"):
             copy(self, pattern, src=self._repository(), dst=self.export_sources_folder)
 
     def layout(self):
@@ -68,9 +68,9 @@ class TandemRecipe(ConanFile):
 
     def source(self):
         downloads = load(self, os.path.join(self.source_folder, "cmake", "downloads.cmake"))
-        pool = re.search(r"URL (\S+)/\$\{path\}", downloads).group(1)
-        path, sha256 = re.search(r"tandem_download\(onednn (\S+)\s+(\w+)\)", downloads).groups()
-        get(self, f"{pool}/{path}", sha256=sha256, strip_root=True,
+        pools = re.search(r"TANDEM_POOLS ([^)]+)\)", downloads).group(1).split()
+        path, sha256 = re.search(r"tandem_download\(DNNL::dnnl onednn (\S+)\s+(\w+)\)", downloads).groups()
+        get(self, [f"{pool}/{path}" for pool in pools], sha256=sha256, strip_root=True,
             destination=os.path.join(self.source_folder, "onednn"))
 
     def generate(self):
