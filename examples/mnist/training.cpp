@@ -75,8 +75,9 @@ RunResult run(const Example& example, const std::string& precision, const Settin
   const std::unique_ptr<Mode> mode = make_mode(precision, network.module, network.forward, adam, device);
 
   RunResult result{example.name, precision, device.is_cuda() ? "cuda" : "cpu", common::processor().name};
+  const std::string log_file = settings.log + "/" + example.name + "_" + precision + ".jsonl";
   std::optional<amp::TrainLog> log;
-  if (!settings.log.empty()) log.emplace(settings.log + "/" + example.name + "_" + precision + ".jsonl");
+  if (!settings.log.empty()) log.emplace(log_file);
   const int64_t all = epochs * batches, steps = settings.steps > 0 ? std::min(settings.steps, all) : all;
   Progress progress(example.name + " " + precision, steps, batches, settings.batch);
   const auto start = Clock::now();
@@ -93,9 +94,13 @@ RunResult run(const Example& example, const std::string& precision, const Settin
     }
     const int64_t peak = device.is_cuda() ? cuda::max_memory_allocated() : cpu::max_memory_allocated();
     result.peak_bytes = std::max(result.peak_bytes, peak - stored);
+    if (device.is_cuda()) cuda::synchronize();  // the test's time must not contain the last training steps
     const auto test_start = Clock::now();
     result.test_accuracy = test(*mode, *network.module, settings, device);
-    if (log) log->step({.values = {{"test_accuracy", result.test_accuracy}}});
+    if (log) {  // the accuracy belongs to the last step; the next one follows it
+      log.emplace(log_file, amp::TrainLogOptions{.append = true, .first_step = step - 1});
+      log->step({.values = {{"test_accuracy", result.test_accuracy}}});
+    }
     test_seconds += seconds_since(test_start);
     device.is_cuda() ? cuda::reset_peak_memory_stats() : cpu::reset_peak_memory_stats();
   }
