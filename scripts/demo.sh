@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing dependencies, builds the demo (Release) and runs it: an MLP and a CNN, trained on Fashion-MNIST in
 # f32, bf16 AMP and f16 AMP. It uses the GPU on machines that have one, nvcc and cuDNN (scripts/preset.sh chooses;
-# TANDEM_PRESET=release overrides). Arguments go to the demo; --help lists them. The script ends by drawing loss, accuracy,
-# speed and loss scale of all runs into build/demo/history.html.
+# TANDEM_PRESET=release overrides). Arguments go to the demo; --help lists them. The script ends by drawing loss,
+# accuracy, speed and loss scale of all runs into build/demo/history.html.
 #
 # With `--ranks N` as the first argument, it trains the CNN on N processes instead (examples/ddp_mnist, docs/scaling.md).
 set -euo pipefail
