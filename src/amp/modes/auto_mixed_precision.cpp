@@ -49,10 +49,10 @@ class AutoMixedPrecisionScaler final : public autograd::BackwardScaler,
       });
     }
     begun_[type] = true;
-    // A copy: other threads may change the scale while the pass runs.
+    // Copies: other threads may change the scale while the pass runs.
     Factors factors;
     factors.scale = scalers_[type].scale(ones({}, TensorOptions(kFloat).device(loss.device())));
-    factors.inverse = scalers_[type].inverse_scale();
+    factors.inverse = scalers_[type].inverse_scale().clone();
     return factors;
   }
 
