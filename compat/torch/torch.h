@@ -314,10 +314,7 @@ auto irange(First begin, Last end) {
 namespace at {
 using namespace c10;
 using c10::dtype;
-namespace Reduction {
-using Reduction = tandem::LossReduction;
-using enum tandem::LossReduction;
-}  // namespace Reduction
+namespace Reduction = tandem::Reductions;
 using TensorBase = Tensor;
 using DimVector = std::vector<int64_t>;
 using tandem::RestrictPtrTraits;

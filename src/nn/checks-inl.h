@@ -10,11 +10,6 @@ inline void check_probability(const char* option, double value) {
   TANDEM_CHECK(value >= 0 && value <= 1, StateError, "{} = {}; it must be in [0, 1]", option, value);
 }
 
-inline void check_reduction(LossReduction reduction) {
-  TANDEM_CHECK(reduction <= LossReduction::Sum, StateError, "reduction = {}; it must be kNone, kMean or kSum",
-               static_cast<int>(reduction));
-}
-
 /// The weight of a loss is optional.
 inline void check_weight(const char* option, const Tensor& weight) {
   if (weight.defined()) checks::floating(option, weight);

@@ -7,6 +7,7 @@
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/convert.h"
+#include "tandem/ops/loss.h"
 #include "tandem/tensor/context.h"
 #include "tandem/tensor/factories.h"
 
@@ -70,6 +71,11 @@ void floating_result(const Tensor& x, std::optional<DType> dtype) {
 void not_negative(const char* which, double value) {
   TANDEM_CHECK(std::isfinite(value) && value >= 0, StateError, "{} = {}, but must be finite and at least 0", which,
                value);
+}
+
+void reduction(int value) {
+  TANDEM_CHECK(value >= Reduction::None && value <= Reduction::Sum, StateError,
+               "reduction = {}; it must be None, Mean or Sum", value);
 }
 
 void index(const char* which, const Tensor& x) {

@@ -10,12 +10,14 @@
 namespace tandem::testing {
 namespace {
 
-constexpr LossReduction kMean = LossReduction::Mean;
+constexpr LossReduction kMean = LossReduction::Mean, kEnd = Reductions::END;
 
 BadInputs class_losses() {
   const Tensor none, x = zeros({4, 3}), t = tensor({0, 1, 2, 0}), two = tensor({0, 1}), n = ones({4, 3}, kLong);
   const Tensor number = scalar_tensor(1), far_t = on_another_device({4}, kLong), far_w = on_another_device({3});
   return {
+      BAD_INPUT("nll_loss", nll_loss(x, t, none, kEnd), StateError, "reduction = 3", "None, Mean or Sum"),
+      BAD_INPUT("cross_entropy", cross_entropy(x, t, none, kEnd), StateError, "reduction = 3", "None, Mean or Sum"),
       UNDEFINED("nll_loss", nll_loss(none, t)),
       UNDEFINED("nll_loss", nll_loss(x, none)),
       BAD_INPUT("nll_loss", nll_loss(number, t), ShapeError, "x is [] f32", "[C], [N, C] or [N, C, d1, ...]"),
@@ -61,6 +63,9 @@ BadInputs regression_losses() {
                 "i64", "floating dtype"),
       ON_TWO_DEVICES("binary_cross_entropy", binary_cross_entropy(x, x, far)),
       ON_TWO_DEVICES("binary_cross_entropy_with_logits", binary_cross_entropy_with_logits(x, x, far)),
+      BAD_INPUT("mse_loss_backward", mse_loss_backward(gy, x, x, kEnd), StateError, "reduction = 3", "Mean or Sum"),
+      BAD_INPUT("mse_loss", mse_loss(x, x, kEnd), StateError, "reduction = 3", "None, Mean or Sum"),
+      BAD_INPUT("huber_loss", huber_loss(x, x, kEnd), StateError, "reduction = 3", "None, Mean or Sum"),
       UNDEFINED("mse_loss", mse_loss(none, x)),
       UNDEFINED("mse_loss", mse_loss(x, none)),
       BAD_INPUT("mse_loss", mse_loss(x, y), ShapeError, "[4, 3]", "[5]", "equal or 1"),

@@ -29,6 +29,8 @@ void difference(const Tensor& a, Scalar b);
 void floating_result(const Tensor& x, std::optional<DType> dtype);
 /// Throws StateError unless the number is finite and at least 0.
 void not_negative(const char* which, double value);
+/// Throws StateError unless the number is None, Mean or Sum of Reduction.
+void reduction(int value);
 /// Like `defined`; also throws DTypeError unless `x` is i64 or i32.
 void index(const char* which, const Tensor& x);
 /// Throws DTypeError unless `a` and `b` have the same dtype or `b` is undefined.

@@ -224,6 +224,7 @@ inline Tensor smooth_loss(const Tensor& logp, const Tensor& target, const Tensor
 TANDEM_OPS Tensor nll_loss(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                            int64_t ignore_index) {
   const OpScope op("nll_loss");
+  checks::reduction(reduction);
   detail::check_class_loss(x, target, weight);
   detail::check_classes(x, target);
   if (x.dim() > 1) return detail::nll_loss_op(x, target, weight, reduction, ignore_index);
@@ -243,6 +244,7 @@ TANDEM_OPS Tensor nll_loss2d(const Tensor& x, const Tensor& target, const Tensor
 TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Tensor& weight, LossReduction reduction,
                                 int64_t ignore_index, double label_smoothing) {
   const OpScope op("cross_entropy");
+  checks::reduction(reduction);
   detail::check_class_loss(x, target, weight);
   TANDEM_CHECK(label_smoothing >= 0 && label_smoothing <= 1, StateError, "label_smoothing = {}, but must be in [0, 1]",
                label_smoothing);
@@ -282,6 +284,7 @@ TANDEM_OPS Tensor cross_entropy(const Tensor& x, const Tensor& target, const Ten
 
 TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction reduction) {
   const Op<"mse_loss"> op;
+  checks::reduction(reduction);
   checks::floating("x", x);
   checks::floating("target", target);
   const bool same = x.sizes() == target.sizes();
@@ -330,6 +333,7 @@ TANDEM_OPS Tensor mse_loss(const Tensor& x, const Tensor& target, LossReduction 
 TANDEM_OPS Tensor mse_loss_backward(const Tensor& gy, const Tensor& x, const Tensor& target, LossReduction reduction,
                                     std::optional<DType> dtype) {
   const Op<"mse_loss_backward"> op;
+  checks::reduction(reduction);
   checks::floating("gy", gy);
   checks::floating("x", x);
   checks::floating("target", target);

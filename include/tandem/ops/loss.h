@@ -7,8 +7,13 @@
 #pragma GCC visibility push(default)
 namespace tandem {
 
-/// How the losses of single elements are combined: torch::Reduction. (The kernels' Reduction is another type.)
-enum class LossReduction : uint8_t { None, Mean, Sum };
+/// libtorch's namespace at::Reduction.
+namespace Reductions {
+/// How the losses of single elements are combined: one of the first three. Converts to integers, as libtorch's does.
+/// (The kernels' Reduction is another type.)
+enum Reduction : int { None, Mean, Sum, END };
+}  // namespace Reductions
+using LossReduction = Reductions::Reduction;
 using Reduction = LossReduction;
 
 /// Negative log likelihood: l_i = -weight[target_i] x[i, target_i]. x: log-probabilities [N, C], [C] or

@@ -24,8 +24,7 @@ namespace tandem::detail {
 
 /// The mean or the sum of losses, or the losses themselves. Has their dtype.
 inline Tensor reduce_losses(const Tensor& losses, LossReduction reduction) {
-  TANDEM_CHECK(reduction <= LossReduction::Sum, StateError, "reduction = {}; it must be None, Mean or Sum",
-               static_cast<int>(reduction));
+  checks::reduction(reduction);
   if (reduction == LossReduction::None) return losses;
   return reduction == LossReduction::Mean ? mean(losses) : sum(losses, losses.dtype());
 }
@@ -58,6 +57,7 @@ inline Tensor pair_loss_slope(const PairLoss& loss, const Tensor& g, const Tenso
 template <FixedString Name, class Slope>
 Tensor pair_loss(const Op<Name>& op, const PairLoss& loss, const Tensor& x, const Tensor& target,
                  LossReduction reduction, Slope slope) {
+  checks::reduction(reduction);
   return op.apply(
       [&](const Tensor& x, const Tensor& target) {
         const DType t = result_type(x, target);

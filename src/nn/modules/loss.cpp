@@ -21,7 +21,7 @@ CrossEntropyLossImpl::CrossEntropyLossImpl(CrossEntropyLossOptions o) : options(
 void CrossEntropyLossImpl::reset() {
   const OpScope op("CrossEntropyLoss");
   check_class_weight(options.weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   check_probability("label_smoothing", options.label_smoothing());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
@@ -38,7 +38,7 @@ NLLLossImpl::NLLLossImpl(NLLLossOptions o) : options(std::move(o)) { reset(); }
 void NLLLossImpl::reset() {
   const OpScope op("NLLLoss");
   check_class_weight(options.weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
 }
@@ -53,7 +53,7 @@ MSELossImpl::MSELossImpl(MSELossOptions o) : options(o) { reset(); }
 
 void MSELossImpl::reset() {
   const OpScope op("MSELoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor MSELossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -67,7 +67,7 @@ BCELossImpl::BCELossImpl(BCELossOptions o) : options(std::move(o)) { reset(); }
 void BCELossImpl::reset() {
   const OpScope op("BCELoss");
   check_weight("weight", options.weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
 }
@@ -84,7 +84,7 @@ void BCEWithLogitsLossImpl::reset() {
   const OpScope op("BCEWithLogitsLoss");
   check_weight("weight", options.weight());
   check_weight("pos_weight", options.pos_weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
   register_buffer(pos_weight, "pos_weight", options.pos_weight());
@@ -101,7 +101,7 @@ L1LossImpl::L1LossImpl(L1LossOptions o) : options(std::move(o)) { reset(); }
 
 void L1LossImpl::reset() {
   const OpScope op("L1Loss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor L1LossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -114,7 +114,7 @@ SmoothL1LossImpl::SmoothL1LossImpl(SmoothL1LossOptions o) : options(std::move(o)
 
 void SmoothL1LossImpl::reset() {
   const OpScope op("SmoothL1Loss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   checks::not_negative("beta", options.beta().value_or(1));
 }
 
@@ -128,7 +128,7 @@ HuberLossImpl::HuberLossImpl(HuberLossOptions o) : options(std::move(o)) { reset
 
 void HuberLossImpl::reset() {
   const OpScope op("HuberLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   TANDEM_CHECK(options.delta() > 0, StateError, "delta = {}, but must be positive", options.delta());
 }
 
@@ -142,7 +142,7 @@ KLDivLossImpl::KLDivLossImpl(KLDivLossOptions o) : options(std::move(o)) { reset
 
 void KLDivLossImpl::reset() {
   const OpScope op("KLDivLoss");
-  check_reduction(options.reduction().each);
+  checks::reduction(options.reduction().each);
 }
 
 Tensor KLDivLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -155,7 +155,7 @@ PoissonNLLLossImpl::PoissonNLLLossImpl(PoissonNLLLossOptions o) : options(std::m
 
 void PoissonNLLLossImpl::reset() {
   const OpScope op("PoissonNLLLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   checks::not_negative("eps", options.eps());
 }
 
@@ -169,7 +169,7 @@ GaussianNLLLossImpl::GaussianNLLLossImpl(GaussianNLLLossOptions o) : options(std
 
 void GaussianNLLLossImpl::reset() {
   const OpScope op("GaussianNLLLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   TANDEM_CHECK(options.eps() > 0, StateError, "eps = {}, but must be positive", options.eps());
 }
 
@@ -183,7 +183,7 @@ HingeEmbeddingLossImpl::HingeEmbeddingLossImpl(HingeEmbeddingLossOptions o) : op
 
 void HingeEmbeddingLossImpl::reset() {
   const OpScope op("HingeEmbeddingLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor HingeEmbeddingLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -196,7 +196,7 @@ SoftMarginLossImpl::SoftMarginLossImpl(SoftMarginLossOptions o) : options(std::m
 
 void SoftMarginLossImpl::reset() {
   const OpScope op("SoftMarginLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor SoftMarginLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -212,7 +212,7 @@ MultiLabelSoftMarginLossImpl::MultiLabelSoftMarginLossImpl(MultiLabelSoftMarginL
 void MultiLabelSoftMarginLossImpl::reset() {
   const OpScope op("MultiLabelSoftMarginLoss");
   check_weight("weight", options.weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
 }
@@ -229,7 +229,7 @@ MultiLabelMarginLossImpl::MultiLabelMarginLossImpl(MultiLabelMarginLossOptions o
 
 void MultiLabelMarginLossImpl::reset() {
   const OpScope op("MultiLabelMarginLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor MultiLabelMarginLossImpl::forward(const Tensor& input, const Tensor& target) {
@@ -245,7 +245,7 @@ MultiMarginLossImpl::MultiMarginLossImpl(MultiMarginLossOptions o) : options(std
 void MultiMarginLossImpl::reset() {
   const OpScope op("MultiMarginLoss");
   check_class_weight(options.weight());
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   TANDEM_CHECK(options.p() == 1 || options.p() == 2, StateError, "p = {}, but must be 1 or 2", options.p());
   buffers_.clear();
   register_buffer(weight, "weight", options.weight());
@@ -261,7 +261,7 @@ MarginRankingLossImpl::MarginRankingLossImpl(MarginRankingLossOptions o) : optio
 
 void MarginRankingLossImpl::reset() {
   const OpScope op("MarginRankingLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor MarginRankingLossImpl::forward(const Tensor& input1, const Tensor& input2, const Tensor& target) {
@@ -274,7 +274,7 @@ CosineEmbeddingLossImpl::CosineEmbeddingLossImpl(CosineEmbeddingLossOptions o) :
 
 void CosineEmbeddingLossImpl::reset() {
   const OpScope op("CosineEmbeddingLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor CosineEmbeddingLossImpl::forward(const Tensor& input1, const Tensor& input2, const Tensor& target) {
@@ -289,7 +289,7 @@ TripletMarginLossImpl::TripletMarginLossImpl(TripletMarginLossOptions o) : optio
 
 void TripletMarginLossImpl::reset() {
   const OpScope op("TripletMarginLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   TANDEM_CHECK(options.p() > 0, StateError, "p = {}, but must be positive", options.p());
 }
 
@@ -306,7 +306,7 @@ TripletMarginWithDistanceLossImpl::TripletMarginWithDistanceLossImpl(TripletMarg
 
 void TripletMarginWithDistanceLossImpl::reset() {
   const OpScope op("TripletMarginWithDistanceLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
 }
 
 Tensor TripletMarginWithDistanceLossImpl::forward(const Tensor& anchor, const Tensor& positive,
@@ -322,7 +322,7 @@ CTCLossImpl::CTCLossImpl(CTCLossOptions o) : options(std::move(o)) { reset(); }
 
 void CTCLossImpl::reset() {
   const OpScope op("CTCLoss");
-  check_reduction(options.reduction());
+  checks::reduction(options.reduction());
   TANDEM_CHECK(options.blank() >= 0, StateError, "blank = {}, but must be at least 0", options.blank());
 }
 

@@ -167,6 +167,8 @@ void types() {
   SHOW(c10::IValue(std::optional<int64_t>()).toOptional<int64_t>().has_value());
   const at::Reduction::Reduction sum = at::Reduction::Sum;
   SHOW(at::mse_loss(x, x * 2, sum));
+  const int64_t number = at::Reduction::Mean;
+  TORCH_CHECK(number == 1 && at::Reduction::END == 3);
   TORCH_CHECK(c10::Join(",", std::vector<std::string>{"", "b"}) == ",b");
   TORCH_CHECK(!at::Scalar(true).equal(1) && at::Scalar(true).equal(true));
   TORCH_CHECK(c10::IValue(3).to<c10::IValue>().toInt() == 3);
