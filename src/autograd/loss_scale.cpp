@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/autograd/backward_scaler.h"
+#include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/meta.h"
 #include "tandem/backend.h"
 #include "tandem/base/check.h"
@@ -225,12 +226,15 @@ bool can_rescale(const LossScale* from, const LossScale* to) {
 }
 
 Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to) {
-  return detail::times(is(from, Kind::scaled) ? detail::times(gradient, from->inverse) : gradient, to->factor);
+  // Neither the quotient of the scales nor the product with one of them need be in f32's range.
+  const Tensor wide = gradient.to(kDouble);
+  const Tensor unscaled = is(from, Kind::scaled) ? detail::times(wide, from->inverse) : wide;
+  return detail::times(unscaled, to->factor).to(gradient.dtype());
 }
 
 void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to) {
-  if (is(from, Kind::scaled)) detail::multiply(gradient, gradient, from->inverse);
-  detail::multiply(gradient, gradient, to->factor);
+  const NoGradGuard no_grad;
+  backend(gradient).copy(gradient, rescaled(gradient, from, to));
 }
 
 const LossScale*& detail::running_loss_scale() {

@@ -108,8 +108,7 @@ ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);
 
 /// Whether a gradient of scale `from` can and must be multiplied to get the scale `to`.
 bool can_rescale(const LossScale* from, const LossScale* to);
-/// Returns a gradient that can_rescale() of scale `from`, multiplied to get the scale `to`: it is unscaled first. The
-/// quotient of two scales may be outside of the range of f32.
+/// Returns a gradient that can_rescale() of scale `from`, multiplied in f64 to get the scale `to`. Has its dtype.
 Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to);
 /// The same in place, of a gradient without history.
 void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to);
