@@ -9,7 +9,7 @@
 #include "command_line.h"
 #include "models/big_cnn.h"
 #include "statistics.h"
-#include "tandem/dist/dist.h"
+#include "tandem/distributed/distributed.h"
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 #include "tandem/tandem.h"
 

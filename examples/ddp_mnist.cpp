@@ -9,7 +9,7 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <tandem/dist/dist.h>
+#include <tandem/distributed/distributed.h>
 #include <tandem/nn/parallel/distributed_data_parallel.h>
 #include <CLI/CLI.hpp>
 

@@ -23,7 +23,7 @@ cd "$(dirname "$0")/.."
 
 folders=("$@")
 ((${#folders[@]})) || folders=(base math tensor kernels autograd optim)
-[[ ${folders[*]} != all ]] || folders=(amp amp_modes autograd base data dist io kernels math nn ops optim soak tensor)
+[[ ${folders[*]} != all ]] || folders=(amp amp_modes autograd base data distributed io kernels math nn ops optim soak tensor)
 
 packages=(g++-aarch64-linux-gnu qemu-user libfmt-dev:arm64 libgmock-dev:arm64 libgomp1:arm64 libgtest-dev:arm64
   libopenblas-dev:arm64 libstdc++6:arm64 zlib1g-dev:arm64 nlohmann-json3-dev ninja-build cmake)

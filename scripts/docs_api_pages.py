@@ -12,7 +12,7 @@ GUIDES = [
     ("autograd/function", "workflows"), ("autograd/apply", "add_an_op"), ("autograd/", "workflows"),
     ("backend", "add_an_op"), ("base/float8", "fp8"), ("base/error", "troubleshooting"),
     ("base/half", "mixed_precision"), ("base/", "libtorch"), ("cuda/graph", "cuda_graphs"),
-    ("cuda/", "performance"), ("data/", "data_loading"), ("dist/", "scaling"),
+    ("cuda/", "performance"), ("data/", "data_loading"), ("distributed/", "scaling"),
     ("io/summary_writer", "seeing"), ("io/", "saving"),
     ("left_out", "libtorch"), ("math/", "add_an_op"), ("nn/parallel", "scaling"), ("nn/", "libtorch"),
     ("ops/float8", "fp8"), ("ops/", "autocast-ops"), ("optim/zero_redundancy", "scaling"), ("optim/", "optimizers"),
@@ -25,7 +25,7 @@ GUIDES = [
 FOLDERS = {
     "amp": "Autocast, loss scaling, modes and tools", "autograd": "Automatic differentiation",
     "base": "Dtypes, devices, errors and other basic types", "cuda": "CUDA devices, streams, graphs and memory",
-    "data": "Datasets, samplers, transforms and loaders", "dist": "Communication between processes",
+    "data": "Datasets, samplers, transforms and loaders", "distributed": "Communication between processes",
     "io": "Files and serialisation", "math": "Formulas shared by the CPU and CUDA kernels",
     "nn": "Modules, losses and initialisation", "ops": "Functions of tensors",
     "optim": "Optimizers and schedules", "tensor": "Tensors, their memory and their creation",

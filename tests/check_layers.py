@@ -10,14 +10,14 @@
     6    amp/{policy,autocast,thread_context,custom_*}, autograd/  ops
     7    ops/                                                      vendor headers, #if on CUDA
     8    nn/, optim/                                               each other
-    9    the rest of amp/, data/, io/, dist/, nn/parallel/, optim/zero_redundancy_*
+    9    the rest of amp/, data/, io/, distributed/, nn/parallel/, optim/zero_redundancy_*
 
 include/tandem/X.h, src/X.cpp and all other files with the relative path X are in the same row. Further rules:
   - fmt is included only by .cpp and -inl.h files, and by base/check.h, which only such files include: nvcc cannot
     compile fmt 9.1;
   - outside kernels/cuda, kernels/none and cuda/ itself, no file names anything of the namespace cuda: the library reaches
     its device through tensor/accelerator.h, and cuda/ is for programs;
-  - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/dist/;
+  - vendor headers (CUDA, oneDNN, NCCL, MPI) are included only in kernels/ and src/distributed/;
   - X-inl.h is included by .cpp and other -inl.h files, or by ops/bodies.h inside #ifdef TANDEM_HEADER_ONLY_OPS;
   - no file includes the umbrella tandem/tandem.h or uses #if on TANDEM_CUDA;
   - a public header (in include/, not -inl.h) has all its declarations, and no #include of another header, between
@@ -127,8 +127,8 @@ def check_include(root, path, quote, name, conditions):
         return
     target = resolve(root, path, quote, name)
     if target is None:
-        if VENDOR.match(name) and not (in_kernels or path.startswith("src/dist/")):
-            yield f"includes the vendor header <{name}>: those stay in kernels/ and src/dist/"
+        if VENDOR.match(name) and not (in_kernels or path.startswith("src/distributed/")):
+            yield f"includes the vendor header <{name}>: those stay in kernels/ and src/distributed/"
         return
     if target.startswith("kernels/"):
         if not in_kernels:
@@ -297,16 +297,16 @@ SELF_TEST = [
     ("src/autograd/gradcheck.cpp", "#include <tandem/ops/softmax.h>\n", None),
     ("include/tandem/nn/g1.h", "#include <tandem/ops/softmax.h>\n#include <tandem/optim/sgd.h>\n", "nn and optim"),
     ("include/tandem/optim/g2.h", "#include <tandem/amp/grad_scaler.h>\n", "row 8 (nn/optim)"),
-    ("include/tandem/dist/g3.h", "#include <tandem/tensor/tensor.h>\n", None),
-    ("src/optim/g4.cpp", "#include <tandem/dist/g3.h>\n", "row 8 (nn/optim)"),
-    ("src/nn/parallel/g5.cpp", "#include <tandem/dist/g3.h>\n", None),
-    ("src/optim/zero_redundancy_g6.cpp", "#include <tandem/dist/g3.h>\n#include <tandem/optim/g2.h>\n", None),
+    ("include/tandem/distributed/g3.h", "#include <tandem/tensor/tensor.h>\n", None),
+    ("src/optim/g4.cpp", "#include <tandem/distributed/g3.h>\n", "row 8 (nn/optim)"),
+    ("src/nn/parallel/g5.cpp", "#include <tandem/distributed/g3.h>\n", None),
+    ("src/optim/zero_redundancy_g6.cpp", "#include <tandem/distributed/g3.h>\n#include <tandem/optim/g2.h>\n", None),
     ("src/optim/zero_redundancy_g7.cpp", "#include <tandem/nn/g1.h>\n", "nn and optim"),
     ("include/tandem/amp/grad_scaler.h", "#include <tandem/optim/optimizer.h>\n", None),
     ("include/tandem/data/h1.h", "#include <tandem/tandem.h>\n", "the umbrella"),
     ("include/tandem/tandem.h", "#include <tandem/cuda/stream.h>\n#include <tandem/nn/g1.h>\n", None),
     ("src/data/h2.cpp", "/* #include <cuda.h> */\n// #include <cuda.h>\n#include <zlib.h>\n", None),
-    ("src/dist/h3.cpp", "#include <nccl.h>\n", None),
+    ("src/distributed/h3.cpp", "#include <nccl.h>\n", None),
     ("include/tandem/io/i1.h", f"#include <string>\n#define F(x) \\\n  f(x)\n{PUSH}namespace tandem {{}}\n{POP}", None),
     ("include/tandem/io/i2.h", "#include <string>\nnamespace tandem {}\n", "declaration outside of"),
     ("include/tandem/io/i3.h", f"{PUSH}namespace tandem {{}}\n{POP}struct S;\n", "declaration outside of"),

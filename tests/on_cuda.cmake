@@ -1,7 +1,7 @@
 # Runs the tests again, as on_cuda_*, with every tensor on a CUDA device. If the library has the CUDA backend, that is
 # the machine's device (skipped without one); otherwise it is emulated on the CPU (docs/emulated_device.md), also for
 # examples and benchmarks.
-set(folders_on_cuda amp amp_modes autograd data dist io kernels nn ops optim tensor)
+set(folders_on_cuda amp amp_modes autograd data distributed io kernels nn ops optim tensor)
 
 # on_cuda_test(name target arguments...): death tests run in new processes, because a child of fork() cannot use CUDA.
 function(on_cuda_test name)
@@ -36,7 +36,8 @@ endif()
 
 # ---- the emulated device: the backend's kernels compiled as C++, and its host code, with an emulated runtime
 file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
-file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp ../src/dist/nccl/*.cpp cuda_emulated/device/*.cpp)
+file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp ../src/distributed/nccl/*.cpp
+     cuda_emulated/device/*.cpp)
 list(FILTER emulated_host EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/launch\\.cpp$")
 # nvcc fuses multiplications and additions. Where this machine's processor can, so does the host's compiler; the
 # program may switch it off (cuda_emulated/separable_fma.h).
@@ -88,7 +89,7 @@ foreach(folder ${folders_on_cuda})
   program_on_cuda(${folder}_test tandem_test_objects tandem_test_device)
   folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
 endforeach()
-set_property(TEST on_cuda_dist APPEND PROPERTY ENVIRONMENT TANDEM_EMULATED_DEVICES=4)
+set_property(TEST on_cuda_distributed APPEND PROPERTY ENVIRONMENT TANDEM_EMULATED_DEVICES=4)
 # Some folders run again, because other devices and orders show other defects.
 set(second_device TANDEM_TEST_DEVICE=cuda:1)
 function(folder_on_cuda_again folder variant)

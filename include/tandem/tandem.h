@@ -10,7 +10,7 @@
 //   tandem/autograd/checkpoint.h                               activation checkpointing
 //   tandem/base/assert.h                                       TANDEM_ASSERT
 //   tandem/data/stateful_data_loader.h                         StatefulDataLoader
-//   tandem/dist/dist.h, tandem/nn/parallel/*.h                 training on several processes or devices
+//   tandem/distributed/distributed.h, tandem/nn/parallel/*.h   training on several processes or devices
 //   tandem/io/io.h                                             pickle_load, SummaryWriter
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/grad_scaler.h"

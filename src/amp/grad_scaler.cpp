@@ -13,7 +13,7 @@
 #include "tandem/autograd/meta.h"
 #include "tandem/autograd/node.h"
 #include "tandem/base/check.h"
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/capture.h"

@@ -5,13 +5,13 @@
 #include <typeinfo>
 #include <utility>
 
-#include "src/dist/deferred_broadcast.h"
-#include "src/dist/replicas.h"
+#include "src/distributed/deferred_broadcast.h"
+#include "src/distributed/replicas.h"
 #include "src/optim/multi_tensor.h"
 #include "src/optim/partition.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/dist/init.h"
+#include "tandem/distributed/init.h"
 #include "tandem/optim/optim.h"
 #include "tandem/tensor/current_capture.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/optim/optimizer.h"
 
 #pragma GCC visibility push(default)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tandem/amp/fp8/fp8_tensor.h"
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/ops/weight_products.h"
 #include "tandem/tensor/weight_float8.h"
 

@@ -1,9 +1,9 @@
 #include "tandem/nn/parallel/distributed_data_parallel.h"
 
-#include "src/dist/replicas.h"
+#include "src/distributed/replicas.h"
 #include "src/nn/parallel/reducer.h"
 #include "tandem/base/check.h"
-#include "tandem/dist/init.h"
+#include "tandem/distributed/init.h"
 
 namespace tandem::nn::parallel::detail {
 

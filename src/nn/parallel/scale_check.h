@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tandem/autograd/loss_scale.h"
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/tensor/stream.h"
 
 namespace tandem::nn::parallel::detail {

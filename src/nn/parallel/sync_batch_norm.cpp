@@ -6,7 +6,7 @@
 #include "tandem/autograd/function.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
-#include "tandem/dist/init.h"
+#include "tandem/distributed/init.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/norm_forms-inl.h"
 #include "tandem/ops/norm_layers.h"

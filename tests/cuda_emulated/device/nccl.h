@@ -1,5 +1,6 @@
 #pragma once
-// Replaces NCCL's header on the emulated devices, as far as src/dist/nccl uses it. The functions are in nccl.cpp.
+// Replaces NCCL's header on the emulated devices, as far as src/distributed/nccl uses it. The functions are in
+// nccl.cpp.
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Calls between ranks on CUDA devices: what a step submits, what happens to memory, and what every rank learns of a
-// failure. Values are tested by the tests of dist/, which run on emulated devices too.
+// failure. Values are tested by the tests of distributed/, which run on emulated devices too.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 #include "cuda_emulated/device/communications.h"
 #include "cuda_emulated/device/device.h"
-#include "dist/joint_batch.h"
+#include "distributed/joint_batch.h"
 #include "support/throws.h"
 #include "tandem/amp/grad_scaler.h"
 #include "tandem/cuda/graph.h"

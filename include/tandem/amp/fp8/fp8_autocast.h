@@ -7,7 +7,7 @@
 
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/fp8/recipe.h"
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/weight_products.h"
 

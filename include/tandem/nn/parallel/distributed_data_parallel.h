@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tandem/base/arg.h"
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/nn/call.h"
 #include "tandem/nn/module.h"
 #include "tandem/nn/parallel/grad_bucket.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 
 #pragma GCC visibility push(default)
 namespace tandem::nn::parallel {

@@ -2,7 +2,7 @@
 // SyncBatchNorm: batch norm with the statistics of the batches of all ranks.
 #include <memory>
 
-#include "tandem/dist/process_group.h"
+#include "tandem/distributed/process_group.h"
 #include "tandem/nn/modules/norm.h"
 
 #pragma GCC visibility push(default)
