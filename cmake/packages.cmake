@@ -2,10 +2,12 @@
 # They are meant for a shared tandem without tests; scripts/package.sh makes both in build/packages.
 set(TANDEM_PACKAGE_CONTACT "tandem authors <authors@tandem.invalid>"
     CACHE STRING "Maintainer of the Debian packages: NAME <MAIL>")
+set(TANDEM_PACKAGE_HOMEPAGE "" CACHE STRING "Address of the page about tandem that the packages name")
 set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(CPACK_PACKAGE_NAME tandem)
 set(CPACK_PACKAGE_VENDOR "tandem authors")
 set(CPACK_PACKAGE_CONTACT "${TANDEM_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_HOMEPAGE_URL "${TANDEM_PACKAGE_HOMEPAGE}")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_SOURCE_DIR}/build/packages")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_STRIP_FILES ON)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the packages of this machine's distribution in build/packages: libtandem0.1, libtandem-dev and tandem-tools as
-# .deb, and the same files as .tar.gz. Checks the .deb with lintian if it is installed, and fails on errors and warnings.
+# .deb, and the same files as .tar.gz; from a clone, also the last commit's files as -source.tar.gz. Checks that those
+# configure, and the .deb with lintian if it is installed, and fails on errors and warnings.
 #
 # Usage: scripts/package.sh [CMake options...]
 set -euo pipefail
@@ -36,4 +37,13 @@ if command -v dpkg-architecture >/dev/null; then # of dpkg-dev
   fi
 fi
 rm -rf "$packages/_CPack_Packages"
+if [[ -e .git ]]; then
+  name=$(basename "$packages"/*-tools.tar.gz | sed 's/-linux-.*//')
+  git archive --prefix="$name/" -o "$packages/$name-source.tar.gz" HEAD
+  rm -rf "$build/source"
+  mkdir "$build/source"
+  tar -xf "$packages/$name-source.tar.gz" -C "$build/source"
+  cmake -S "$build/source/$name" -B "$build/source/build" -G Ninja -DTANDEM_FETCH=OFF \
+    -Ddnnl_DIR="$(sed -n 's/^dnnl_DIR:PATH=//p' "$build/CMakeCache.txt")" "$@" >/dev/null
+fi
 ls -l "$packages"

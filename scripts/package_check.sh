@@ -11,53 +11,22 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-. /etc/os-release
-suite=${TANDEM_SUITE-$VERSION_CODENAME}
-case $ID in
-  ubuntu) mirror=${TANDEM_MIRROR-http://archive.ubuntu.com/ubuntu} components=main,universe ;;
-  *) mirror=${TANDEM_MIRROR-http://deb.debian.org/debian} components=main ;;
-esac
+. scripts/empty_system.sh
+suite=${TANDEM_SUITE-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 compiler=${CXX-g++}
-root=build/package_check/root
-base=build/package_check/$suite.tar
 
 fail() {
   echo "package_check: $*" >&2
   exit 1
 }
 
-no_system() {
-  echo "package_check: no empty system: $*" >&2
-  exit 77
-}
-
-((EUID == 0)) || no_system "needs root, for debootstrap and chroot"
-command -v debootstrap >/dev/null || no_system "install debootstrap"
 ls build/packages/*.deb >/dev/null 2>&1 || fail "run scripts/package.sh first"
-
-mkdir -p build/package_check
-rm -rf "$root"
-if [[ ${1-} != --keep || ! -e $base ]]; then
-  debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror" >build/package_check/debootstrap.log ||
-    no_system "debootstrap failed; see build/package_check/debootstrap.log"
-  tar -cf "$base" -C "$root" .
-else
-  mkdir -p "$root"
-  tar -xf "$base" -C "$root"
-fi
-cp /etc/resolv.conf "$root/etc/"
+echo "==== making an empty $suite"
+empty_system build/package_check "$suite" "${1-}"
 mkdir "$root/project"
 cp build/packages/* "$root/project"
 cp -r tests/cmake/consumer "$root/project/consumer"
 cp tests/io/torch/module.pt "$root/project"
-
-# A program finds libraries beside itself only if /proc is mounted, here in a namespace that ends with the command.
-inside() {
-  unshare --mount sh -ec 'mount -t proc proc "$1/proc"; exec chroot "$@"' sh "$root" \
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
-}
-inside true || no_system "this process may not mount or chroot"
-apt() { inside apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
 # Debian's policy: a file or link counts its size in KiB, rounded up; everything else 1 KiB.
 check_installed_size() {
@@ -77,14 +46,13 @@ use_tool() {
   inside "$1" inspect /project/module.pt | grep '^0.weight  *f32  *\[2, 3\]' >/dev/null || fail "$1 inspect fails"
 }
 
-echo "==== installing the command-line tool in an empty $suite"
-apt update || no_system "apt-get cannot reach $mirror from it"
+echo "==== installing the command-line tool"
 inside sh -c 'apt-get -qq -y --no-install-recommends install /project/libtandem0*.deb /project/tandem-tools*.deb >/dev/null'
 use_tool tandem
 [[ -e $root/usr/share/man/man1/tandem.1.gz ]] || fail "no manual page"
 
 echo "==== installing the other packages"
-apt install "${compiler/clang++/clang}" cmake ninja-build pkg-config
+apt_inside install "${compiler/clang++/clang}" cmake ninja-build pkg-config
 inside sh -c 'apt-get -qq -y --no-install-recommends install /project/*.deb >/dev/null'
 inside dpkg -l 'libtandem*' tandem-tools | tail -3
 
@@ -110,14 +78,14 @@ echo "==== .deb: pkg-config"
 by_pkg_config deb ""
 
 echo "==== .tar.gz: find_package and pkg-config"
-apt remove libtandem-dev tandem-tools 'libtandem[0-9]*'
-inside sh -ec 'mkdir /opt/tandem; for archive in /project/*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
+apt_inside remove libtandem-dev tandem-tools 'libtandem[0-9]*'
+inside sh -ec 'mkdir /opt/tandem; for archive in /project/*-linux-*.tar.gz; do tar -xf "$archive" -C /opt/tandem; done'
 use_tool /opt/tandem/bin/tandem
 by_cmake archive -DCMAKE_PREFIX_PATH=/opt/tandem
 by_pkg_config archive /opt/tandem/lib/pkgconfig /opt/tandem/lib
 
 echo "==== .tar.gz: without fmt, find_package says what is missing"
-apt remove libfmt-dev
+apt_inside remove libfmt-dev
 if output=$(inside cmake -S /project/consumer -B /project/build_missing -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_PREFIX_PATH=/opt/tandem 2>&1); then
   fail "find_package(tandem) found a tandem without fmt"

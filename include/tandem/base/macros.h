@@ -16,10 +16,12 @@
 #define TANDEM_MATH [[gnu::always_inline]] inline
 #endif
 
-/// For names of libtorch that tandem leaves out: using one is an error that says what to use instead. nvcc's own parser
-/// does not know the attribute; the name is then only declared.
+/// For names of libtorch that tandem leaves out: using one is an error that says what to use instead; a warning with
+/// GCC 11. nvcc's own parser does not know the attribute; the name is then only declared.
 #if defined(__CUDACC__)
 #define TANDEM_UNAVAILABLE(text)
+#elif !__has_attribute(unavailable)
+#define TANDEM_UNAVAILABLE(text) __attribute__((deprecated(text)))
 #else
 #define TANDEM_UNAVAILABLE(text) __attribute__((unavailable(text)))
 #endif
