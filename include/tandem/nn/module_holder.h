@@ -20,6 +20,7 @@ namespace detail {
 /// Arguments from which neither a module can be made nor a holder be copied.
 template <class Contained, class... Args>
 concept WrongArguments =
+    sizeof...(Args) > 0 &&
     !(sizeof...(Args) == 1 && ((std::derived_from<std::remove_cvref_t<Args>, ModuleHolder<Contained>> ||
                                 std::convertible_to<Args, std::shared_ptr<Contained>>)&&...)) &&
     !std::constructible_from<Contained, Args...>;  // last, because copies of holders must not need a complete module
@@ -44,10 +45,6 @@ class ModuleHolder {
       (sizeof...(Tail) > 0 || !std::derived_from<std::remove_cvref_t<Head>, ModuleHolder>)&&std::constructible_from<
           Contained, Head, Tail...>) explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
-  // Compilers show this line instead of a list of all constructors.
-  template <class Head, class... Tail>
-  requires detail::WrongArguments<Contained, Head, Tail...>
-  explicit ModuleHolder(Head&&, Tail&&...) = delete;  // give them by options: Conv2d(Conv2dOptions(1, 2, 3).stride(2))
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}
 
   explicit operator bool() const noexcept { return !is_empty(); }
@@ -82,12 +79,17 @@ class ModuleHolder {
 }  // namespace tandem::nn
 #pragma GCC visibility pop
 
-/// Defines the holder `Name` of the module class `ImplType`.
-#define TANDEM_MODULE_IMPL(Name, ImplType)                    \
-  class Name : public ::tandem::nn::ModuleHolder<ImplType> {  \
-   public:                                                    \
-    using Impl = ImplType;                                    \
-    using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder; \
+/// Defines the holder `Name` of the module class `ImplType`. Instead of a list of all constructors, compilers show the
+/// deleted one, whose parameters name the cure: Conv2d(Conv2dOptions(1, 2, 3).stride(2)) for Conv2d(1, 2, 3, 2).
+#define TANDEM_MODULE_IMPL(Name, ImplType)                                           \
+  class Name : public ::tandem::nn::ModuleHolder<ImplType> {                         \
+   public:                                                                           \
+    using Impl = ImplType;                                                           \
+    using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder;                        \
+    Name() = default;                                                                \
+    template <class... give_options_instead>                                         \
+    requires ::tandem::nn::detail::WrongArguments<ImplType, give_options_instead...> \
+    explicit Name(give_options_instead&&...) = delete;                               \
   }
 /// libtorch's modules state forward()'s default arguments in this macro for AnyModule. tandem's AnyModule finds them by
 /// itself: the macro is empty.
