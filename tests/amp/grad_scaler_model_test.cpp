@@ -48,7 +48,8 @@ struct Model {
       Optimizer& o = optimizers[i];
       float old = o.has_grad ? o.grad : 0;
       if (o.has_grad && o.kind == Optimizer::divided) old *= scale;
-      if (o.has_grad && o.kind == Optimizer::multiplied && o.period != period) old = old * inverse(o.at) * scale;
+      if (o.has_grad && o.kind == Optimizer::multiplied && o.period != period)
+        old = rescaled(old, inverse(o.at), scale);
       o.partly_assigned = o.has_grad && (o.partly_assigned || o.kind == Optimizer::assigned);
       o.grad = old + scale * slopes[i];
       o.has_grad = true;
@@ -107,6 +108,10 @@ struct Model {
   void load() { ++period; }
 
  private:
+  /// In f64, rounded once.
+  static float rescaled(float x, float from_inverse, float to) {
+    return static_cast<float>(static_cast<double>(x) * from_inverse * to);
+  }
   static float inverse(float s) { return static_cast<float>(1.0 / static_cast<double>(s)); }
   /// Whether a part of the gradient may have another scale than the rest.
   bool is_unknown(const Optimizer& o) const {
