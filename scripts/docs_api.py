@@ -114,7 +114,7 @@ class Header:
     def comment_above(self, line):
         """Returns the lines of the /// comment that ends right above a line."""
         last = line - 1
-        while last >= 1 and re.match(r"\s*(//(?!/)|#\s*(if|else|endif|define))", self.lines[last]) and \
+        while last >= 1 and re.match(r"\s*(//(?!/)|#\s*(if|elif|else|endif|define))", self.lines[last]) and \
                 not SECTION.match(self.lines[last]):
             last -= 1
         first = last
