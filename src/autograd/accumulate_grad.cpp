@@ -63,11 +63,12 @@ void AccumulateGrad::accumulate(Tensor& g) {
       outputs[0].fits(variable_) || is_f32_of(outputs[0], variable_), AutogradError,
       "a leaf that was used as {} has since become {} (set_data, or .to of its module); run backward before the change",
       outputs[0].str(), OutputMeta(variable_).str());
-  const LossScale* scale = detail::running_loss_scale();
+  const ScaleOfSum added = detail::running_loss_scale();
+  const LossScale* const scale = added.scale;
   Tensor& grad = meta(variable_).grad;
   if (!grad.defined()) {
     grad = own_gradient(std::move(g), variable_);
-    note_gradient_scale(variable_, shared(scale));
+    note_gradient_scale(variable_, shared(scale), added.partly_assigned);
     return;
   }
   TANDEM_CHECK(
@@ -78,9 +79,9 @@ void AccumulateGrad::accumulate(Tensor& g) {
   if (GraphCapture* capture = variable_.is_cuda() ? current_capture() : nullptr) {
     before.scale = scale_at_replays(*capture, variable_, before, shared(scale));
   }
-  const ScaleOfSum sum = scale_of_sum(before.scale.get(), scale);
+  const ScaleOfSum sum = scale_of_sum(before.of_sum(), added);
   // The sum is as wide as the wider of both, and f32 if one of them has to be brought to the scale of the other.
-  const bool rescales_sum = can_rescale(before.scale.get(), sum.scale), rescales_g = can_rescale(scale, sum.scale);
+  const bool rescales_sum = can_rescale(before.of_sum(), sum.scale), rescales_g = can_rescale(added, sum.scale);
   const DType wide =
       promote_types(promote_types(grad.dtype(), g.dtype()), rescales_sum || rescales_g ? kFloat : g.dtype());
   Tensor total = grad.dtype() == wide ? grad : grad.to(wide);
@@ -95,7 +96,7 @@ void AccumulateGrad::accumulate(Tensor& g) {
     bump_version_of_gradient(total);
   }
   grad = std::move(total);
-  note_gradient_scale(variable_, shared(sum.scale), before.partly_assigned || sum.partly_assigned);
+  note_gradient_scale(variable_, shared(sum.scale), sum.partly_assigned);
 }
 
 unsigned register_post_accumulate_grad_hook(const Tensor& leaf, PostAccumulateGradHook hook) {

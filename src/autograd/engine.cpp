@@ -25,11 +25,11 @@ namespace {
 /// The state of one node during one backward pass.
 struct NodeState {
   std::shared_ptr<Node> node;
-  int dependencies = 0;              ///< edges into this node that are still to be processed
-  bool awaited = true;               ///< its gradients are needed, here or in later nodes
-  bool runs = true;                  ///< a later node is awaited
-  const LossScale* scale = nullptr;  ///< of all its gradients; null before the first, and if the program gave them
-  Grads grads;                       ///< received so far, one per output
+  int dependencies = 0;  ///< edges into this node that are still to be processed
+  bool awaited = true;   ///< its gradients are needed, here or in later nodes
+  bool runs = true;      ///< a later node is awaited
+  ScaleOfSum scale;      ///< of all its gradients; unknown before the first, and if the program gave them
+  Grads grads;           ///< received so far, one per output
 };
 
 struct Later {
@@ -41,7 +41,8 @@ struct Capture {
   Node* node;
   uint32_t output;
   Tensor grad;
-  LossScalePtr scale;
+  LossScalePtr scale = nullptr;
+  bool partly_assigned = false;
 };
 
 /// Restores the scale of the pass around this one at the end.
@@ -50,7 +51,7 @@ class RunningScale {
   ~RunningScale() { detail::running_loss_scale() = outer_; }
 
  private:
-  const LossScale* outer_ = detail::running_loss_scale();
+  const ScaleOfSum outer_ = detail::running_loss_scale();
 };
 
 /// Whether a gradient that the program passes on, as a result of grad() or to backward(), keeps its scale. A gradient
@@ -64,22 +65,22 @@ class Pass {
  public:
   Pass(bool retain_graph, bool create_graph) : retain_(retain_graph), create_(create_graph) {}
 
-  void add_root(const Edge& edge, Tensor grad, const LossScale* scale) {
+  void add_root(const Edge& edge, Tensor grad, const ScaleOfSum& scale) {
     NodeState& state = discover(edge.node);
     accumulate(state, edge.input, std::move(grad), scale);
     roots_.push_back(&state);
   }
 
   void add_capture(const Edge& edge) {
-    captures_.push_back({edge.node.get(), edge.input, {}, {}});
+    captures_.push_back({edge.node.get(), edge.input, {}});
     only_captures_ = true;
   }
 
-  /// The scale of a gradient that the program gives, kept until the end of the pass; null: unknown.
-  const LossScale* scale_of_given(const Tensor& grad) {
+  /// The scale of a gradient that the program gives, kept until the end of the pass.
+  ScaleOfSum scale_of_given(const Tensor& grad) {
     GradientScale known = scale_of(grad);
-    if (!known.is_unchanged || known.partly_assigned || !is_passed_on(known.scale.get())) return nullptr;
-    return kept_.emplace_back(std::move(known.scale)).get();
+    if (!known.is_unchanged || !is_passed_on(known.scale.get())) return {};
+    return {kept_.emplace_back(std::move(known.scale)).get(), known.partly_assigned};
   }
 
   std::vector<Capture> run() {
@@ -100,7 +101,7 @@ class Pass {
       const UserCodeScope running(node.op);
       detail::running_loss_scale() = state->scale;
       Grads sent = run_node(*state);
-      const LossScale* scale = scale_after(*state);
+      const ScaleOfSum scale = scale_after(*state);
       for (size_t i = 0; i < node.next.size(); ++i) {
         const Edge& edge = node.next[i];
         if (!edge) continue;
@@ -168,7 +169,9 @@ class Pass {
     for (Capture& c : captures_) {
       if (c.node != &node) continue;
       c.grad = grads[c.output];
-      if (is_passed_on(state.scale)) c.scale = state.scale->shared_from_this();
+      if (!is_passed_on(state.scale.scale)) continue;
+      c.scale = state.scale.scale->shared_from_this();
+      c.partly_assigned = state.scale.partly_assigned;
     }
     if (!state.runs) return {};
     const bool nothing = std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
@@ -184,14 +187,14 @@ class Pass {
   }
 
   /// The scale of the gradients that a node sends.
-  static const LossScale* scale_after(const NodeState& state) {
-    const LossScale* own = state.node->loss_scale.get();
+  static ScaleOfSum scale_after(const NodeState& state) {
+    const LossScale *own = state.node->loss_scale.get(), *scale = state.scale.scale;
     if (!own) return state.scale;
-    const bool twice = state.scale && state.scale->kind == LossScale::Kind::scaled;
-    return twice ? LossScale::mixed().get() : own;
+    const bool twice = scale && scale->kind == LossScale::Kind::scaled;
+    return {twice ? LossScale::mixed().get() : own, state.scale.partly_assigned};
   }
 
-  void accumulate(NodeState& state, uint32_t output, Tensor grad, const LossScale* scale) {
+  void accumulate(NodeState& state, uint32_t output, Tensor grad, const ScaleOfSum& scale) {
     Node& node = *state.node;
     const OutputMeta& m = node.outputs[output];
     TANDEM_CHECK(grad.sizes() == IntArrayRef(m.sizes), ShapeError,
@@ -222,17 +225,18 @@ class Pass {
   }
 
   /// Brings the gradients of a node and a new one, whose scales differ, to one scale. That needs 32 bits.
-  static void bring_to_one_scale(NodeState& state, Tensor& grad, const LossScale* scale) {
-    const LossScale* sum = scale_of_sum(state.scale, scale).scale;
+  static void bring_to_one_scale(NodeState& state, Tensor& grad, const ScaleOfSum& scale) {
+    ScaleOfSum sum = scale_of_sum(state.scale, scale);
     bool rounds = false;
-    const auto bring = [&](Tensor& g, const LossScale* from) {
-      if (!g.defined() || !can_rescale(from, sum)) return;
+    const auto bring = [&](Tensor& g, const ScaleOfSum& from) {
+      if (!g.defined() || !can_rescale(from, sum.scale)) return;
       rounds |= is_reduced_floating_point(g.dtype());
-      g = rescaled(g, from, sum);
+      g = rescaled(g, from.scale, sum.scale);
     };
     for (Tensor& g : state.grads) bring(g, state.scale);
     bring(grad, scale);
-    state.scale = rounds ? LossScale::mixed().get() : sum;
+    if (rounds) sum.scale = LossScale::mixed().get();
+    state.scale = sum;
   }
 
   bool retain_, create_;
@@ -299,7 +303,7 @@ class NestedPass {
 
 /// `given` is the scale of given gradients, unless they have one.
 void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads,
-               const LossScale* given = detail::running_loss_scale()) {
+               ScaleOfSum given = detail::running_loss_scale()) {
   TANDEM_CHECK(!tensors.empty(), AutogradError, "no tensors were given; pass at least one");
   TANDEM_CHECK(grads.empty() || grads.size() == tensors.size(), AutogradError,
                "{} tensors but {} gradients; give one for each, or none", tensors.size(), grads.size());
@@ -310,7 +314,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
                  "parameter require grad?",
                  i, y.defined() ? to_string(y.sizes()) : "(undefined)");
     Tensor g = grads.empty() ? Tensor() : grads[i];
-    const LossScale* scale = given;
+    ScaleOfSum scale = given;
     if (!g.defined()) {
       TANDEM_CHECK(y.numel() == 1, AutogradError,
                    "tensor {} has sizes {}: the gradient can be omitted only for a tensor of one element; pass "
@@ -318,7 +322,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
                    i, to_string(y.sizes()));
       g = ones(y.sizes(), y.options());
       // The loss of a pass that a hook or a backward function runs may be computed from the gradients that it got.
-      scale = NestedPass::is_nested() ? nullptr : LossScale::plain().get();
+      scale = {NestedPass::is_nested() ? nullptr : LossScale::plain().get()};
     } else {
       TANDEM_CHECK(g.sizes() == y.sizes(), ShapeError,
                    "the gradient is {}, but tensor {} is {}; it must have the tensor's sizes", to_string(g.sizes()), i,
@@ -326,7 +330,7 @@ void add_roots(Pass& pass, const std::vector<Tensor>& tensors, const std::vector
       TANDEM_CHECK(g.device() == y.device() || g.dim() == 0, DeviceError,
                    "the gradient is on {}, but tensor {} is on {}; move it with .to(device)", g.device().str(), i,
                    y.device().str());
-      if (const LossScale* own = pass.scale_of_given(g)) scale = own;
+      if (const ScaleOfSum own = pass.scale_of_given(g); own.scale) scale = own;
     }
     pass.add_root(gradient_edge(y), std::move(g), scale);
   }
@@ -361,7 +365,7 @@ void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gra
     if (scales.empty()) {
       add_roots(pass, tensors, grad_tensors);
     } else {
-      add_roots(pass, tensors, scales, LossScale::plain().get());  // leaves get them unscaled
+      add_roots(pass, tensors, scales, {LossScale::plain().get()});  // leaves get them unscaled
     }
     pass.run();
     nested.run_callbacks();
@@ -405,7 +409,9 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                  to_string(inputs[i].sizes()));
     // Gradients of 16-bit leaves with masters are f32 here.
     if (result.defined() && result.dtype() != inputs[i].dtype()) result = result.to(inputs[i].dtype());
-    if (result.defined() && captures[i].scale) note_scale(result, std::move(captures[i].scale));
+    if (result.defined() && captures[i].scale) {
+      note_scale(result, std::move(captures[i].scale), captures[i].partly_assigned);
+    }
   }
   return results;
 }

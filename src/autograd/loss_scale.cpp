@@ -70,7 +70,7 @@ struct ReplayedSum {
     const GradientScale now = gradient_scale_before_sum(x, added.get());
     LossScale next(Kind::scaled);
     next.factor = added->source;
-    if ((now.scale == added && version == last) || !can_rescale(now.scale.get(), &next)) return;
+    if ((now.scale == added && version == last) || !can_rescale(now.of_sum(), &next)) return;
     const Tensor grad = x.grad();
     TANDEM_CHECK(!is_reduced_floating_point(grad.dtype()), StateError,
                  "the graph adds to a {} gradient that has another scale; call zero_grad before the replay, or keep "
@@ -145,9 +145,6 @@ GradientScale gradient_scale_before_sum(const Tensor& leaf, const LossScale* add
       known.scale = LossScale::plain();  // it may have been unscaled by hand. Only a plain step is right then
     }
   }
-  // The assigned part may be scaled already, unlike the unscaled part.
-  const bool may_scale_twice = known.partly_assigned && known.is(Kind::unscaled);
-  if (may_scale_twice && can_rescale(known.scale.get(), added)) known.scale = LossScale::mixed();
   return known;
 }
 
@@ -160,12 +157,12 @@ LossScalePtr scale_at_replays(GraphCapture& capture, const Tensor& leaf, const G
   capture.at_end([sum, now] {
     if (const Tensor x(sum.leaf.lock()); sum.is_of(x)) note_again(x, now);
   });
-  return can_rescale(now.scale.get(), added.get()) ? added : now.scale;
+  return can_rescale(now.of_sum(), added.get()) ? added : now.scale;
 }
 
 void rescale_gradient(const Tensor& leaf, const LossScalePtr& scale) {
   const GradientScale known = gradient_scale_before_sum(leaf, scale.get());
-  if (!can_rescale(known.scale.get(), scale.get())) return;
+  if (!can_rescale(known.of_sum(), scale.get())) return;
   Tensor& grad = meta(leaf).grad;
   if (is_reduced_floating_point(grad.dtype())) grad = grad.to(kFloat);
   rescale_(grad, known.scale.get(), scale.get());
@@ -207,22 +204,25 @@ bool same_scale(const LossScale* a, const LossScale* b) {
   return a == b || (a && b && a->factor.defined() && b->factor.defined() && a->factor.is_same(b->factor));
 }
 
-ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b) {
-  if (same_scale(a, b) || is(a, Kind::mixed) || is(b, Kind::zero)) return {a, false};
-  if (is(b, Kind::mixed) || is(a, Kind::zero)) return {b, false};
-  const bool a_scaled = is(a, Kind::scaled), b_scaled = is(b, Kind::scaled);
+ScaleOfSum scale_of_sum(const ScaleOfSum& a, const ScaleOfSum& b) {
+  const LossScale *const x = a.scale, *const y = b.scale;
+  const bool partly_assigned = a.partly_assigned || b.partly_assigned;
+  if (same_scale(x, y) || is(x, Kind::mixed) || is(y, Kind::zero)) return {x, partly_assigned};
+  if (is(y, Kind::mixed) || is(x, Kind::zero)) return {y, partly_assigned};
   // An assigned gradient has no known scale. The sum gets the other's; `partly_assigned` marks it.
-  if (!a) return {b, !is(b, Kind::plain)};
-  if (!b) return {a, !is(a, Kind::plain)};
-  if (can_rescale(a, b)) return {b, false};
-  if (can_rescale(b, a)) return {a, false};
+  if (!x) return {y, partly_assigned || !is(y, Kind::plain)};
+  if (!y) return {x, partly_assigned || !is(x, Kind::plain)};
+  if (can_rescale(a, y)) return {y, partly_assigned};
+  if (can_rescale(b, x)) return {x, partly_assigned};
   // A loss that was not scaled may have been computed from scaled gradients, or multiplied by the scale by hand.
-  if (a_scaled || b_scaled) return {LossScale::mixed().get(), false};
-  return {LossScale::unscaled().get(), false};
+  if (is(x, Kind::scaled) || is(y, Kind::scaled)) return {LossScale::mixed().get(), partly_assigned};
+  return {LossScale::unscaled().get(), partly_assigned};
 }
 
-bool can_rescale(const LossScale* from, const LossScale* to) {
-  return is(to, Kind::scaled) && !same_scale(from, to) && (is(from, Kind::scaled) || is(from, Kind::unscaled));
+bool can_rescale(const ScaleOfSum& from, const LossScale* to) {
+  // The assigned part of an unscaled sum may be scaled already.
+  const bool is_unscaled = is(from.scale, Kind::unscaled) && !from.partly_assigned;
+  return is(to, Kind::scaled) && !same_scale(from.scale, to) && (is(from.scale, Kind::scaled) || is_unscaled);
 }
 
 Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to) {
@@ -237,8 +237,8 @@ void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to
   backend(gradient).copy(gradient, rescaled(gradient, from, to));
 }
 
-const LossScale*& detail::running_loss_scale() {
-  static thread_local const LossScale* scale = nullptr;
+ScaleOfSum& detail::running_loss_scale() {
+  static thread_local ScaleOfSum scale;
   return scale;
 }
 

@@ -1,4 +1,4 @@
-// Gradients that share memory: of several parameters, or parts of one buffer of the program.
+// Gradients that the program uses again: of several parameters, parts of one buffer, or given to backward().
 #include <gtest/gtest.h>
 
 #include "support/throws.h"
@@ -104,6 +104,40 @@ TEST_F(SharedGradients, UnscalingThemAsATensorIsSeen) {
   ob.step();
   EXPECT_EQ(value(a), 15);
   EXPECT_EQ(value(b), 15);
+}
+
+TEST_F(SharedGradients, GivenToBackwardAreKnownToBePartlyAssigned) {
+  a.mutable_grad() = full({2}, 4.0);
+  backward(a, 2);
+  (b * 1.0).backward(a.grad());
+  scaler.step(ob);
+  EXPECT_EQ(value(b), 16 - 3);
+  scaler.update();
+  ob.zero_grad();
+  (b * 1.0).backward(a.grad());
+  EXPECT_THROWS(scaler.step(ob), StateError, "assigned", "zero_grad()");
+  b.mutable_grad() = autograd::grad({b * 1.0}, {b}, {a.grad()})[0];
+  EXPECT_THROWS(scaler.step(ob), StateError, "assigned", "zero_grad()");
+}
+
+TEST_F(SharedGradients, AssignedPartsOfOnePassAreKnown) {
+  const auto add = [&] { autograd::backward({scaler.scale(b.sum()), b * 1.0}, {Tensor(), full({2}, 4.0)}); };
+  add();
+  scaler.step(ob);
+  EXPECT_EQ(value(b), 16 - 2);
+  ob.zero_grad();
+  add();
+  scaler.update();
+  EXPECT_THROWS(scaler.step(ob), StateError, "assigned", "zero_grad()");
+}
+
+TEST_F(SharedGradients, UnscaledSumsThatArePartlyAssignedAreNotScaled) {
+  backward(a);
+  scaler.unscale_(oa);
+  (a * 1.0).backward(full({2}, 1.0));
+  backward(b);
+  (b * 1.0).backward(a.grad());
+  EXPECT_THROWS(scaler.step(ob), StateError, "different scales");
 }
 
 TEST_F(SharedGradients, ExpandedGradientsOfOneElementAreDividedOnce) {

@@ -39,6 +39,14 @@ struct LossScale : std::enable_shared_from_this<LossScale> {
 };
 using LossScalePtr = std::shared_ptr<const LossScale>;
 
+/// The scale of a gradient that may be a sum.
+struct ScaleOfSum {
+  const LossScale* scale = nullptr;
+  bool partly_assigned = false;  ///< one part is assigned, another scaled or unscaled
+
+  bool operator==(const ScaleOfSum&) const = default;
+};
+
 /// What is known of the scale of a gradient.
 struct GradientScale {
   LossScalePtr scale;            ///< null: the program has made the gradient, or there is none
@@ -47,6 +55,7 @@ struct GradientScale {
   uint64_t version = 0;          ///< of the gradient when its scale was noted
 
   bool is(LossScale::Kind kind) const { return scale && scale->kind == kind; }  ///< false if unknown
+  ScaleOfSum of_sum() const { return {scale.get(), partly_assigned}; }
   /// True if a step without a scaler would be wrong by the scale. A gradient that the program has written since the
   /// backward pass may have been unscaled by it.
   bool must_be_unscaled() const { return is_unchanged && (is(LossScale::Kind::scaled) || is(LossScale::Kind::mixed)); }
@@ -97,25 +106,19 @@ class KeepGradientScales {
 /// Whether two gradients are multiplied by the same factor, as far as is known without reading it.
 bool same_scale(const LossScale* a, const LossScale* b);
 
-/// The scale of a sum.
-struct ScaleOfSum {
-  const LossScale* scale;
-  bool partly_assigned;  ///< one gradient is assigned and the other scaled or unscaled
-};
-/// The scale of the sum of gradients of scales a and b; either may be null. Each is first brought to that scale, if
-/// can_rescale() is true.
-ScaleOfSum scale_of_sum(const LossScale* a, const LossScale* b);
+/// The scale of the sum of gradients of scales a and b. Each is first brought to that scale, if can_rescale() is true.
+ScaleOfSum scale_of_sum(const ScaleOfSum& a, const ScaleOfSum& b);
 
 /// Whether a gradient of scale `from` can and must be multiplied to get the scale `to`.
-bool can_rescale(const LossScale* from, const LossScale* to);
+bool can_rescale(const ScaleOfSum& from, const LossScale* to);
 /// Returns a gradient that can_rescale() of scale `from`, multiplied in f64 to get the scale `to`. Has its dtype.
 Tensor rescaled(const Tensor& gradient, const LossScale* from, const LossScale* to);
 /// The same in place, of a gradient without history.
 void rescale_(const Tensor& gradient, const LossScale* from, const LossScale* to);
 
 namespace detail {
-/// The scale of the gradients that the calling thread's backward pass is processing; null outside of a pass.
-const LossScale*& running_loss_scale();
+/// The scale of the gradients that the calling thread's backward pass is processing; unknown outside of a pass.
+ScaleOfSum& running_loss_scale();
 }  // namespace detail
 
 }  // namespace tandem::autograd

@@ -324,7 +324,7 @@ void Reducer::finish_iteration() {
   for (size_t p = 0; p < parameters_.size(); ++p) {
     const autograd::LossScale* scale = scales[p].scale.get();
     // An average contains gradients of other ranks, also if this rank has none, or zeros.
-    if (used[p]) scale = autograd::scale_of_sum(scale_.get(), scale).scale;
+    if (used[p]) scale = autograd::scale_of_sum({scale_.get()}, {scale}).scale;
     const Tensor& x = parameters_[p].tensor;
     if (x.grad().defined() && (scale || used[p])) {
       autograd::note_gradient_scale(x, scale ? scale->shared_from_this() : nullptr, scales[p].partly_assigned);
