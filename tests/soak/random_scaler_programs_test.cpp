@@ -11,6 +11,7 @@
 #include "soak/scaler_oracle.h"
 #include "soak/soak.h"
 #include "tandem/amp/grad_scaler.h"
+#include "tandem/autograd/engine.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/warn.h"
 #include "tandem/nn/utils.h"
@@ -103,8 +104,24 @@ class ScalerTraining {
         break;
       }
       case ScalerCall::seeded_backward:
-        loss(call.slopes).backward(full({}, scaler.get_scale()));
+        if (call.flag) {
+          loss(call.slopes).reshape({1}).backward(p.grad());
+        } else {
+          loss(call.slopes).backward(full({}, scaler.get_scale()));
+        }
         break;
+      case ScalerCall::grad: {
+        const Tensor l = loss(call.slopes);
+        std::vector<Tensor> leaves;
+        for (size_t i = 0; i < params_.size(); ++i) {
+          if (call.slopes[i] != 0 && !program_.has_master(i)) leaves.push_back(params_[i]);
+        }
+        const std::vector<Tensor> grads = autograd::grad({call.number != 0 ? scaler.scale(l) : l}, leaves);
+        for (size_t i = 0; i < leaves.size(); ++i) {
+          leaves[i].mutable_grad() = call.flag ? grads[i] * (1.0 / scaler.get_scale()) : grads[i];
+        }
+        break;
+      }
       case ScalerCall::unscale:
         scaler.unscale_(optimizer);
         break;
@@ -128,7 +145,8 @@ class ScalerTraining {
         break;
       }
       case ScalerCall::move:
-        p.mutable_grad() = std::exchange(params_[call.other].mutable_grad(), Tensor());
+        p.mutable_grad() = params_[call.other].grad();
+        if (!call.flag) params_[call.other].mutable_grad() = Tensor();
         break;
       case ScalerCall::replace:
         p.mutable_grad() = full({1}, call.number, program_.grad_dtype(call.param));

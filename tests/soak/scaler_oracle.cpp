@@ -32,6 +32,9 @@ const std::vector<ScalerRuleText>& scaler_rules() {
       {Rule::other_scaler, false, true, "a gradient of another scaler is divided by that one's scale"},
       {Rule::two_scales, false, true, "gradients of two scales add up"},
       {Rule::late_backward, false, true, "a backward pass after an update uses the scale of its scale()"},
+      {Rule::of_grad, false, true, "a gradient of autograd::grad is divided by the scale of its loss"},
+      {Rule::of_seed, false, true, "a gradient that was given to backward() passes its scale on"},
+      {Rule::shared, false, true, "a gradient of two parameters is divided once"},
       {Rule::clipped_scaled, false, true, "a scaled gradient that was clipped is divided"},
       {Rule::changed_scaled, false, true, "a scaled gradient that the program changed is divided"},
       {Rule::forgotten_scale, true, false, "a gradient whose scale() was forgotten"},
@@ -69,6 +72,7 @@ bool ScalerOracle::Scaler::in_iteration() const {
 }
 
 ScalerOracle::ScalerOracle(const ScalerProgram& program) : program_(&program), gradients_(program.params.size()) {
+  for (size_t p = 0; p < gradients_.size(); ++p) tensors_.push_back(p);
   for (const ScalerProgram::Scaler& s : program.scalers) {
     scalers_.push_back({.scale = static_cast<float>(s.scale),
                         .growth = s.growth,
@@ -92,7 +96,7 @@ ScalerVerdict ScalerOracle::make(const ScalerInstruction& call) {
 
 ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
   Scaler& scaler = scalers_[call.scaler];
-  Gradient& gradient = gradients_[call.param];
+  Gradient& gradient = at(call.param);
   ScalerVerdict verdict;
   switch (call.call) {
     case ScalerCall::scaled_backward:
@@ -121,8 +125,9 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
       half_scaled_backward(call);
       break;
     case ScalerCall::seeded_backward:
-      seeded_backward(call.slopes, scaler.scale);
-      break;
+      return seeded_backward(call);
+    case ScalerCall::grad:
+      return grad(call);
     case ScalerCall::unscale:
       return unscale_or_step(call, false);
     case ScalerCall::unscale_tensor:
@@ -146,27 +151,36 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
       if (gradient.kind == Gradient::scaled) gradient.rules.add(Rule::changed_scaled);
       break;
     case ScalerCall::move:
-      if (call.other == call.param || gradients_[call.other].kind == Gradient::none ||
+      if (call.other == call.param || at(call.other).kind == Gradient::none ||
           program_->params[call.other] != program_->params[call.param] ||
           program_->has_master(call.other) != program_->has_master(call.param)) {
         return {.outcome = verdict.not_stated};
       }
-      gradient = std::exchange(gradients_[call.other], {});
+      tensors_[call.param] = tensors_[call.other];
+      if (call.flag) {
+        at(call.other).rules.add(Rule::shared);
+      } else {
+        renew(call.other);
+      }
       break;
     case ScalerCall::replace:
-      gradient = {.kind = Gradient::replaced,
-                  .value = call.number,
-                  .torch = call.number,
-                  .dtype = program_->grad_dtype(call.param)};
+      renew(call.param) = {.kind = Gradient::replaced,
+                           .value = call.number,
+                           .torch = call.number,
+                           .dtype = program_->grad_dtype(call.param)};
       break;
     case ScalerCall::drop:
-      gradient = {};
+      renew(call.param);
       break;
     case ScalerCall::zero_grad:
       for (const size_t p : program_->optimizers[call.optimizer].params) {
-        Gradient& g = gradients_[p];
+        Gradient& g = at(p);
         const bool stays = call.flag && g.kind != Gradient::none && g.dtype == program_->grad_dtype(p);
-        g = stays ? Gradient{.kind = Gradient::zero, .dtype = g.dtype} : Gradient{};
+        if (stays) {
+          g = {.kind = Gradient::zero, .dtype = g.dtype};
+        } else {
+          renew(p);
+        }
       }
       break;
     case ScalerCall::update:
@@ -194,7 +208,7 @@ ScalerVerdict ScalerOracle::run(const ScalerInstruction& call) {
 }
 
 void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVerdict& verdict) {
-  Gradient& g = gradients_[param];
+  Gradient& g = at(param);
   const Scaler& s = scalers_[scaler];
   const auto refuse = [&](Rule rule) {
     const bool others_right = verdict.outcome == ScalerVerdict::done || verdict.right_in_torch;
@@ -210,7 +224,6 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
     verdict.rules.add(g.rules);
   };
   const bool is_divided = !is_ready || (g.unscaled_by >> scaler & 1) != 0;
-  const bool stays = g.kind != Gradient::scaled && (is_divided || (g.kind == Gradient::unscaled && !g.changed));
   switch (g.kind) {
     case Gradient::none:
       return;
@@ -263,7 +276,7 @@ void ScalerOracle::unscale(size_t param, size_t scaler, bool is_ready, ScalerVer
        .torch = g.torch,
        .error = g.error,
        .dtype = g.dtype,
-       .unscaled_by = g.unscaled_by | (stays ? 0 : uint64_t{1} << scaler)};
+       .unscaled_by = g.unscaled_by | uint64_t{1} << scaler};
   round(g);
 }
 
@@ -278,8 +291,14 @@ ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool 
   ScalerVerdict verdict;
   bool overflow = false, late_overflow = false, any = false, has_f16 = false;
   std::set<std::pair<size_t, uint64_t>> scales;
+  std::set<const Gradient*> seen;
   for (const size_t p : optimizer.params) {
-    Gradient& g = gradients_[p];
+    Gradient& g = at(p);
+    if (!seen.insert(&g).second) {
+      if (is_ready) g.torch /= scaler.scale;  // PyTorch divides it again
+      verdict.right_in_torch &= !is_ready;
+      continue;
+    }
     const bool is_scaled = g.kind == Gradient::scaled;
     if (is_scaled) scales.emplace(g.scaler, g.writes);
     if (g.kind == Gradient::zero || g.kind == Gradient::replaced) scales.emplace(call.scaler, scaler.writes);
@@ -311,7 +330,7 @@ ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool 
   verdict.skipped = steps && record.overflow;
   if (verdict.skipped) verdict.rules.add(Rule::overflow);
   for (const size_t p : optimizer.params) {
-    const Gradient& g = gradients_[p];
+    const Gradient& g = at(p);
     if (g.kind == Gradient::none) continue;
     legal_ &= is_true_gradient(g.value, g.torch);
     if (steps && !verdict.skipped) verdict.steps[p] = {-optimizer.lr * g.value, optimizer.lr * g.error};
@@ -321,7 +340,7 @@ ScalerVerdict ScalerOracle::unscale_or_step(const ScalerInstruction& call, bool 
 
 ScalerVerdict ScalerOracle::unscale_tensor(size_t param, size_t scaler) {
   Scaler& s = scalers_[scaler];
-  Gradient& g = gradients_[param];
+  Gradient& g = at(param);
   if (g.kind == Gradient::none) return {.outcome = ScalerVerdict::not_stated};
   if (!s.used) return refusal(Rule::before_scale);
   const uint64_t unscaled_by = std::exchange(g.unscaled_by, 0);
@@ -338,7 +357,7 @@ ScalerVerdict ScalerOracle::plain_step(size_t o) {
   const ScalerProgram::Optimizer& optimizer = program_->optimizers[o];
   ScalerVerdict verdict;
   for (const size_t p : optimizer.params) {
-    Gradient& g = gradients_[p];
+    Gradient& g = at(p);
     if (g.kind == Gradient::none) continue;
     const bool is_refused = g.kind == Gradient::mixed || (g.kind == Gradient::scaled && !g.changed);
     if (is_refused && optimizer.kind == ScalerProgram::Kind::own) return {.outcome = ScalerVerdict::not_stated};
@@ -359,7 +378,7 @@ ScalerVerdict ScalerOracle::plain_step(size_t o) {
 void ScalerOracle::clip(const ScalerInstruction& call, ScalerVerdict& verdict) {
   double squares = 0, torch_squares = 0, errors = 0;
   for (const size_t p : program_->optimizers[call.optimizer].params) {
-    const Gradient& g = gradients_[p];
+    const Gradient& g = gradient(p);
     if (g.kind == Gradient::none) continue;
     if (g.kind == Gradient::mixed) verdict.outcome = ScalerVerdict::not_stated;  // its values are not known
     squares += std::pow(g.value * g.unit, 2);
@@ -370,7 +389,7 @@ void ScalerOracle::clip(const ScalerInstruction& call, ScalerVerdict& verdict) {
     return std::min(1.0, call.number / (std::sqrt(squares_of_all) + 1e-6));
   };
   for (const size_t p : program_->optimizers[call.optimizer].params) {
-    Gradient& g = gradients_[p];
+    Gradient& g = at(p);
     if (g.kind == Gradient::none) continue;
     if (g.kind == Gradient::scaled) g.rules.add(Rule::clipped_scaled);
     if (call.call == ScalerCall::clip_norm) {
@@ -389,7 +408,7 @@ void ScalerOracle::clip(const ScalerInstruction& call, ScalerVerdict& verdict) {
 }
 
 void ScalerOracle::change(size_t param, double factor) {
-  Gradient& g = gradients_[param];
+  Gradient& g = at(param);
   g.value *= factor;
   g.error *= std::abs(factor);
   g.torch *= factor;

@@ -11,6 +11,9 @@ enum class ScalerRule : uint8_t {
   other_scaler,
   two_scales,
   late_backward,
+  of_grad,
+  of_seed,
+  shared,
   clipped_scaled,
   changed_scaled,
   forgotten_scale,
@@ -107,7 +110,7 @@ class ScalerOracle {
   bool refused_legal() const { return refused_legal_; }
   /// Whether the numbers so far are too close to a limit to say what happens.
   bool unsure() const { return unsure_; }
-  const ScalerGradient& gradient(size_t param) const { return gradients_[param]; }
+  const ScalerGradient& gradient(size_t param) const { return gradients_[tensors_[param]]; }
   double scale(size_t scaler) const { return scalers_[scaler].scale; }
   int64_t growth_tracker(size_t scaler) const { return scalers_[scaler].tracker; }
   size_t next_scaler(size_t scaler) const { return (scaler + 1) % scalers_.size(); }
@@ -142,8 +145,10 @@ class ScalerOracle {
   void backward(const std::array<double, 3>& slopes, const Kept* scaled);
   /// The backward pass of the sum of a scaled loss and the same loss, which may be scaled by another scaler.
   void half_scaled_backward(const ScalerInstruction& call);
-  /// The backward pass of a loss, given a scale.
-  void seeded_backward(const std::array<double, 3>& slopes, double scale);
+  /// The backward pass of a loss, given a scale or a gradient.
+  ScalerVerdict seeded_backward(const ScalerInstruction& call);
+  /// Makes results of autograd::grad the gradients.
+  ScalerVerdict grad(const ScalerInstruction& call);
   /// Adds a backward pass's gradient to that of a parameter.
   void add(size_t param, ScalerGradient part);
   ScalerVerdict run(const ScalerInstruction& call);
@@ -159,8 +164,13 @@ class ScalerOracle {
   /// Adds the rounding of one write to the error, and replaces what the dtype cannot hold by infinity.
   void round(ScalerGradient& gradient, double added = 0);
 
+  ScalerGradient& at(size_t param) { return gradients_[tensors_[param]]; }
+  /// Gives a parameter a new gradient, which it shares with no other. References to others become invalid.
+  ScalerGradient& renew(size_t param);
+
   const ScalerProgram* program_;
   std::vector<ScalerGradient> gradients_;
+  std::vector<size_t> tensors_;  // of the parameters: which gradient
   std::vector<Scaler> scalers_;
   std::vector<Kept> kept_;
   bool legal_ = true, refused_legal_ = false, unsure_ = false;

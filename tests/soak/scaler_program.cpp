@@ -27,6 +27,7 @@ class ScalerProgramGenerator {
     for (ScalerInstruction& i : program_.calls) {
       if (i.call != ScalerCall::seeded_backward) continue;
       for (double& slope : i.slopes) slope += slope == 0 ? 0 : 0.125;
+      if (i.flag) i.slopes[i.param] = 0;  // the pass would write the gradient that it reads
     }
     return program_;
   }
@@ -111,7 +112,7 @@ class ScalerProgramGenerator {
         add({.call = ScalerCall::change, .param = p, .number = pick({0.5, 2.0, -1.0}), .flag = chance(3)});
         break;
       case 3:
-        add({.call = ScalerCall::move, .param = p, .other = below(program_.params.size())});
+        add({.call = ScalerCall::move, .param = p, .other = below(program_.params.size()), .flag = chance(2)});
         break;
       default:
         add({.call = ScalerCall::replace, .param = p, .number = scaled ? pick({64.0, -32.0}) : slope()});
@@ -147,6 +148,13 @@ class ScalerProgramGenerator {
       return;
     }
     for (int n = pick({1, 1, 2, 3}); n > 0; --n) backward(scaler, params);
+    if (chance(6)) {
+      add({.call = ScalerCall::seeded_backward,
+           .scaler = scaler,
+           .param = pick_of(params),
+           .flag = true,
+           .slopes = loss_of(params)});
+    }
     bool any = false;
     for (const size_t o : optimizers) any |= step_legally(scaler, o);
     if (!any) return;
@@ -167,8 +175,12 @@ class ScalerProgramGenerator {
     ScalerInstruction call{
         .call = ScalerCall::scaled_backward, .scaler = scaler, .flag = chance(5), .slopes = loss_of(params)};
     if (chance(12)) call.slopes[pick_of(params)] = pick({kInfinity, -kInfinity, std::nan("")});
-    if (chance(10)) call.call = ScalerCall::seeded_backward;
-    if (call.call == ScalerCall::seeded_backward || !chance(4)) {
+    if (chance(8)) {
+      call.call = pick({ScalerCall::seeded_backward, ScalerCall::grad});
+      call.number = 1;
+      call.flag = false;
+    }
+    if (call.call != ScalerCall::scaled_backward || !chance(4)) {
       add(call);
       return;
     }
@@ -230,6 +242,7 @@ class ScalerProgramGenerator {
         i.number = pick({64.0, -32.0, 1.0, 2.0});
         break;
       case ScalerCall::half_scaled_backward:
+      case ScalerCall::grad:
         i.number = pick({0.0, 1.0});
         break;
       case ScalerCall::change:
@@ -332,7 +345,8 @@ ScalerProgram random_scaler_program(uint64_t seed) { return ScalerProgramGenerat
 
 std::string to_string(const ScalerInstruction& i) {
   const std::string scaler = "s" + std::to_string(i.scaler), optimizer = "o" + std::to_string(i.optimizer),
-                    param = "p" + std::to_string(i.param), value = number_text(i.number);
+                    param = "p" + std::to_string(i.param), other = "p" + std::to_string(i.other),
+                    value = number_text(i.number);
   switch (i.call) {
     case ScalerCall::scaled_backward:
       if (i.flag) return "l = " + scaler + ".scale({" + loss_text(i.slopes) + "}); (l / 4 + l * 0.75).backward();";
@@ -348,7 +362,11 @@ std::string to_string(const ScalerInstruction& i) {
       return "l = " + loss_text(i.slopes) + "; m = " + (i.flag ? "l" : loss_text(i.slopes)) + "; (" + scaler +
              ".scale(l) + " + (i.number != 0 ? "the_next_scaler.scale(m)" : "m") + ").backward();";
     case ScalerCall::seeded_backward:
-      return "(" + loss_text(i.slopes) + ").backward(full({}, " + scaler + ".get_scale()));";
+      return "(" + loss_text(i.slopes) + ").backward(" +
+             (i.flag ? param + ".grad());" : "full({}, " + scaler + ".get_scale()));");
+    case ScalerCall::grad:
+      return "grads of p = autograd::grad({" + (i.number != 0 ? scaler + ".scale" : "") + "(" + loss_text(i.slopes) +
+             ")}, those without masters)" + (i.flag ? " * (1 / " + scaler + ".get_scale());" : ";");
     case ScalerCall::unscale:
       return scaler + ".unscale_(" + optimizer + ");";
     case ScalerCall::unscale_tensor:
@@ -363,7 +381,8 @@ std::string to_string(const ScalerInstruction& i) {
       return param + (i.flag ? ".grad().set_data(" + param + ".grad() * " : ".grad().mul_(") + factor + ");";
     }
     case ScalerCall::move:
-      return param + ".mutable_grad() = std::exchange(p" + std::to_string(i.other) + ".mutable_grad(), Tensor());";
+      return param + ".mutable_grad() = " +
+             (i.flag ? other + ".grad();" : "std::exchange(" + other + ".mutable_grad(), Tensor());");
     case ScalerCall::replace:
       return param + ".mutable_grad() = full({1}, " + value + ");";
     case ScalerCall::drop:

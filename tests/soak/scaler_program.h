@@ -15,14 +15,16 @@ enum class ScalerCall : uint8_t {
   plain_backward,        ///< loss.backward(): scale() is forgotten
   half_scaled_backward,  ///< (scaler.scale(loss) + loss).backward(); if `flag`, both of one tensor. If `number` is
                          ///< not 0, the next scaler scales the second loss
-  seeded_backward,       ///< loss.backward(the scale)
+  seeded_backward,       ///< loss.backward(the scale), or, if `flag`, of the gradient of `param`
+  grad,                  ///< makes results of autograd::grad(loss) the gradients: of a scaled loss if `number` is not
+                         ///< 0, times 1 / scale if `flag`
   unscale,
   unscale_tensor,  ///< scaler.unscale_({a gradient})
   clip_norm,
   clip_value,
   change,        ///< multiplies a gradient by a number, in place or, if `flag`, with set_data()
   undo_scale,    ///< multiplies a gradient by 1 / scale, in place or, if `flag`, with set_data()
-  move,          ///< makes the gradient of parameter `other` that of another parameter
+  move,          ///< makes the gradient of parameter `other` that of another parameter; of both if `flag`
   replace,       ///< makes a new tensor the gradient
   drop,          ///< makes an undefined tensor the gradient
   zero_grad,     ///< to none, or to zeros if `flag`
