@@ -15,6 +15,18 @@ install(
   NAMESPACE tandem::
   DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
   COMPONENT dev)
+foreach(name IN LISTS TANDEM_COMPONENTS)
+  install(
+    TARGETS tandem_${name}
+    EXPORT tandem_${name}Targets
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev
+    ARCHIVE COMPONENT dev)
+  install(
+    EXPORT tandem_${name}Targets
+    NAMESPACE tandem::
+    DESTINATION ${TANDEM_INSTALL_CMAKEDIR}
+    COMPONENT dev)
+endforeach()
 
 # ---- downloaded libraries become parts of the installed tandem: tandem::fmt and so on
 set(target_of_ZLIB tandem_zlib)
@@ -100,8 +112,20 @@ if(TANDEM_CUDA AND NOT BUILD_SHARED_LIBS)
     COMPONENT dev)
 endif()
 
-# ---- the pkg-config module. A static tandem needs its libraries whether or not pkg-config is called with --static, so
-# they are not private. The module finds its prefix by its own place.
+# ---- the pkg-config modules: tandem, and one of each component. A static tandem needs its libraries whether or not
+# pkg-config is called with --static, so they are not private. The modules find their prefix by their own place.
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+# pc_module(name): makes it from the lists pc_requires and pc_libs
+function(pc_module pc_name)
+  list(JOIN pc_requires " " pc_requires)
+  list(JOIN pc_libs " " pc_libs)
+  configure_file(cmake/tandem.pc.in ${pc_name}.pc @ONLY)
+  install(
+    FILES "${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc"
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT dev)
+endfunction()
 set(pc_requires)
 set(pc_libs -L\${libdir} -ltandem)
 # pc_need(package module library): the module, or the library that was installed with tandem
@@ -115,15 +139,6 @@ endmacro()
 pc_need(fmt fmt fmt)
 if(NOT BUILD_SHARED_LIBS)
   pc_need(ZLIB zlib z)
-  if(TANDEM_HAS_PNG)
-    list(APPEND pc_requires libpng)
-  endif()
-  if(TANDEM_HAS_JPEG)
-    list(APPEND pc_requires libjpeg)
-  endif()
-  if(TANDEM_HAS_PROTOBUF)
-    list(APPEND pc_requires protobuf-lite)
-  endif()
   if(TANDEM_ONEDNN_ORIGIN STREQUAL "unpacked")
     list(APPEND pc_libs -L\${libdir}/${TANDEM_ONEDNN_FOLDER}/lib -Wl,-rpath,\${libdir}/${TANDEM_ONEDNN_FOLDER}/lib)
   endif()
@@ -169,12 +184,24 @@ if(NOT BUILD_SHARED_LIBS)
   endif()
 endif()
 list(APPEND pc_libs -pthread)
-list(JOIN pc_requires " " pc_requires)
-list(JOIN pc_libs " " pc_libs)
-file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
-string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-configure_file(cmake/tandem.pc.in tandem.pc @ONLY)
-install(
-  FILES "${CMAKE_CURRENT_BINARY_DIR}/tandem.pc"
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-  COMPONENT dev)
+pc_module(tandem)
+
+# pc_component(name): the lists pc_requires and pc_libs of a component
+macro(pc_component name)
+  set(pc_requires "tandem = ${PROJECT_VERSION}")
+  set(pc_libs)
+  get_target_property(pc_type tandem_${name} TYPE)
+  if(NOT pc_type STREQUAL "INTERFACE_LIBRARY") # the option of cmake/components.cmake
+    list(APPEND pc_libs -L\${libdir} -Wl,--push-state,--no-as-needed,--whole-archive,-ltandem_${name},--pop-state)
+  endif()
+endmacro()
+pc_component(io)
+if(NOT BUILD_SHARED_LIBS)
+  foreach(pair PNG:libpng JPEG:libjpeg PROTOBUF:protobuf-lite)
+    string(REGEX MATCH "(.+):(.+)" pair ${pair})
+    if(TANDEM_HAS_${CMAKE_MATCH_1})
+      list(APPEND pc_requires ${CMAKE_MATCH_2})
+    endif()
+  endforeach()
+endif()
+pc_module(tandem-io)

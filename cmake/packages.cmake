@@ -43,11 +43,11 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtandem${soversion})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_DESCRIPTION
-    "mixed-precision training in C++ (shared library)
+    "mixed-precision training in C++ (shared libraries)
 tandem trains neural networks in f32, f16, bf16 and float8, with PyTorch's
 rules of automatic mixed precision and an API like libtorch's.
 
-This package contains the shared library.")
+This package contains the shared libraries.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtandem-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtandem${soversion} (= ${PROJECT_VERSION}), libfmt-dev")
@@ -73,8 +73,12 @@ and converts files of tensors, and measures how much mixed precision gains.")
 # Control files: programs that are linked with this library depend on its minor version. dpkg-shlibdeps reads the local
 # file for the tool.
 foreach(file shlibs shlibdeps/debian/shlibs.local)
-  file(CONFIGURE OUTPUT "${debian_folder}/${file}"
-       CONTENT "libtandem ${soversion} libtandem${soversion} (>= ${PROJECT_VERSION})\n")
+  set(lines)
+  foreach(library "" ${TANDEM_COMPONENTS})
+    string(REGEX REPLACE "(.+)" "_\\1" library "${library}")
+    string(APPEND lines "libtandem${library} ${soversion} libtandem${soversion} (>= ${PROJECT_VERSION})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${debian_folder}/${file}" CONTENT "${lines}")
 endforeach()
 file(CONFIGURE OUTPUT "${debian_folder}/triggers" CONTENT "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${debian_folder}/shlibs" "${debian_folder}/triggers")

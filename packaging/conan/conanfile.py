@@ -93,7 +93,7 @@ class TandemRecipe(ConanFile):
     def build(self):
         cmake = CMake(self)
         cmake.configure()
-        cmake.build(target="tandem")
+        cmake.build()
 
     def package(self):
         CMake(self).install()
@@ -113,19 +113,28 @@ class TandemRecipe(ConanFile):
         library.set_property("cmake_target_name", "tandem::tandem")
         library.libs = ["tandem"] if self.options.shared else ["tandem", "dnnl"]
         library.requires = ["fmt::fmt", "nlohmann_json::nlohmann_json", "zlib::zlib"]
-        if self.options.png:
-            library.requires.append("libpng::libpng")
-        if self.options.jpeg:
-            library.requires.append("libjpeg-turbo::libjpeg-turbo")
         if self.options.mpi:
             library.requires.append("openmpi::openmpi")
-        if self.options.protobuf:
-            library.requires.append("protobuf::libprotobuf-lite")
         library.system_libs = ["pthread", "dl", "m"]
         if not self.options.shared:
             library.sharedlinkflags = library.exelinkflags = ["-fopenmp"]
+        self._component("io", {"png": "libpng::libpng", "jpeg": "libjpeg-turbo::libjpeg-turbo",
+                               "protobuf": "protobuf::libprotobuf-lite"})
         compat = self.cpp_info.components["torch_compat"]
         compat.set_property("cmake_target_name", "tandem::torch_compat")
         compat.includedirs = [os.path.join("include", "tandem", "torch_compat")]
         compat.libdirs = []
         compat.requires = ["library"]
+
+    def _component(self, name, libraries):
+        """Adds the component tandem::name, for which the options in `libraries` say what it needs."""
+        component = self.cpp_info.components[name]
+        component.set_property("cmake_target_name", f"tandem::{name}")
+        component.set_property("pkg_config_name", f"tandem-{name}")
+        component.requires = ["library"]
+        needed = [library for option, library in libraries.items() if self.options.get_safe(option)]
+        if needed:  # as in cmake/components.cmake
+            component.requires += needed
+            folder = os.path.join(self.package_folder, "lib")
+            component.sharedlinkflags = component.exelinkflags = [
+                f"-Wl,--push-state,--no-as-needed,--whole-archive,-L{folder},-ltandem_{name},--pop-state"]

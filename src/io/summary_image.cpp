@@ -4,15 +4,12 @@
 #include <cmath>
 #include <vector>
 
+#include "src/io/pictures.h"
 #include "tandem/amp/autocast_off.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/base/check.h"
 #include "tandem/ops/checks.h"
 #include "tandem/ops/convert.h"
-
-#ifdef TANDEM_PNG
-#include <png.h>
-#endif
 
 namespace tandem::io {
 namespace {
@@ -20,7 +17,7 @@ namespace {
 constexpr int64_t kMostPixels = int64_t{1} << 28, kMostPixelsOfASide = 1 << 20;
 
 /// The bytes of the picture, pixel by pixel.
-[[maybe_unused]] std::vector<uint8_t> pixels_of(const Tensor& image) {
+std::vector<uint8_t> pixels_of(const Tensor& image) {
   const NoGradGuard no_grad;
   const amp::AutocastOff no_autocast;
   const bool is_bytes = image.dtype() == kByte;
@@ -55,24 +52,11 @@ EncodedImage encode_image(const Tensor& image) {
       std::max(image.size(1), image.size(2)) <= kMostPixelsOfASide && image.size(1) * image.size(2) <= kMostPixels,
       ShapeError, "the picture is {}; it must have at most {} pixels and {} along a side; reduce its size",
       checks::show(image), kMostPixels, kMostPixelsOfASide);
-#ifdef TANDEM_PNG
-  const std::vector<uint8_t> pixels = pixels_of(image);
-  png_image info{};
-  info.version = PNG_IMAGE_VERSION;
-  info.height = static_cast<png_uint_32>(image.size(1));
-  info.width = static_cast<png_uint_32>(image.size(2));
-  info.format = image.size(0) == 1 ? PNG_FORMAT_GRAY : image.size(0) == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
-  EncodedImage encoded{
-      static_cast<int>(image.size(1)), static_cast<int>(image.size(2)), static_cast<int>(image.size(0)), {}};
-  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(info);
-  encoded.png.resize(bytes);
-  const bool done = png_image_write_to_memory(&info, encoded.png.data(), &bytes, 0, pixels.data(), 0, nullptr) != 0;
-  TANDEM_CHECK(done, IoError, "libpng cannot encode the picture: {}", info.message);
-  encoded.png.resize(bytes);
-  return encoded;
-#else
-  TANDEM_THROW(NotImplementedError, "tandem was built without libpng; install it (libpng-dev) and build again");
-#endif
+  TANDEM_CHECK(encode_png, NotImplementedError,
+               "the program has no libpng; link tandem::io, and build tandem where libpng-dev is installed");
+  const auto size = [&](int64_t dim) { return static_cast<size_t>(image.size(dim)); };
+  return {static_cast<int>(image.size(1)), static_cast<int>(image.size(2)), static_cast<int>(image.size(0)),
+          encode_png({size(1), size(2), size(0), pixels_of(image)})};
 }
 
 }  // namespace tandem::io

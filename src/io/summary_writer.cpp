@@ -52,12 +52,12 @@ std::string without_slashes(std::string name) {
 class SummaryWriter::Impl {
  public:
   Impl(std::string log_dir, const SummaryWriterOptions& options) : log_dir_(std::move(log_dir)), options_(options) {
-    check_can_write_events();
+    const EventFormat& format = events();
     create_folder(log_dir_);
     file_.emplace(event_file_in(log_dir_, options.filename_suffix), O_WRONLY | O_APPEND | O_CREAT | O_EXCL);
     const double now = wall_time_now();
-    file_->append(version_event(now));
-    if (options.purge_step) file_->append(restart_event(now, *options.purge_step));
+    file_->append(format.version(now));
+    if (options.purge_step) file_->append(format.restart(now, *options.purge_step));
   }
 
   const std::string& log_dir() const { return log_dir_; }
@@ -114,12 +114,12 @@ SummaryWriter::~SummaryWriter() = default;
 SummaryWriter::SummaryWriter(SummaryWriter&&) noexcept = default;
 SummaryWriter& SummaryWriter::operator=(SummaryWriter&&) noexcept = default;
 
-bool SummaryWriter::is_available() { return can_write_events(); }
+bool SummaryWriter::is_available() { return event_format != nullptr; }
 const std::string& SummaryWriter::log_dir() const { return impl_->log_dir(); }
 
 void SummaryWriter::add_scalar(const std::string& tag, double value, int64_t step, std::optional<double> wall_time) {
   const OpScope op("add_scalar");
-  impl_->write(scalars_event(wall_time.value_or(wall_time_now()), step, {{tag, value}}));
+  impl_->write(events().scalars(wall_time.value_or(wall_time_now()), step, {{tag, value}}));
 }
 
 void SummaryWriter::add_scalar(const std::string& tag, const Tensor& value, int64_t step,
@@ -129,7 +129,7 @@ void SummaryWriter::add_scalar(const std::string& tag, const Tensor& value, int6
   TANDEM_CHECK(value.numel() == 1, ShapeError, "the value of '{}' is {}, but must be one number; reduce it with mean()",
                tag, checks::show(value));
   const double number = value.item<double>();
-  impl_->write(scalars_event(wall_time.value_or(wall_time_now()), step, {{tag, number}}));
+  impl_->write(events().scalars(wall_time.value_or(wall_time_now()), step, {{tag, number}}));
 }
 
 void SummaryWriter::add_scalars(const std::string& main_tag, const std::map<std::string, double>& values, int64_t step,
@@ -139,14 +139,14 @@ void SummaryWriter::add_scalars(const std::string& main_tag, const std::map<std:
   const double time = wall_time.value_or(wall_time_now());
   for (const auto& [name, value] : values) {
     Impl& child = impl_->child(without_slashes(main_tag) + "_" + without_slashes(name));
-    child.write(scalars_event(time, step, {{main_tag, value}}));
+    child.write(events().scalars(time, step, {{main_tag, value}}));
   }
 }
 
 void SummaryWriter::add_histogram(const std::string& tag, const Tensor& values, int64_t step,
                                   const std::vector<double>& bins, std::optional<double> wall_time) {
   const OpScope op("add_histogram");
-  impl_->write(histogram_event(wall_time.value_or(wall_time_now()), step, tag, histogram_of(values, bins)));
+  impl_->write(events().histogram(wall_time.value_or(wall_time_now()), step, tag, histogram_of(values, bins)));
 }
 
 void SummaryWriter::add_text(const std::string& tag, const std::string& text, int64_t step,
@@ -154,21 +154,21 @@ void SummaryWriter::add_text(const std::string& tag, const std::string& text, in
   const OpScope op("add_text");
   check_tag(tag);
   TANDEM_CHECK(is_utf8(text), StateError, "the text of '{}' is not UTF-8; convert it", tag);
-  impl_->write(text_event(wall_time.value_or(wall_time_now()), step, tag + "/text_summary", text));
+  impl_->write(events().text(wall_time.value_or(wall_time_now()), step, tag + "/text_summary", text));
 }
 
 void SummaryWriter::add_image(const std::string& tag, const Tensor& image, int64_t step,
                               std::optional<double> wall_time) {
   const OpScope op("add_image");
   EncodedImage encoded = encode_image(image);
-  impl_->write(image_event(wall_time.value_or(wall_time_now()), step, tag, encoded.height, encoded.width,
-                           encoded.channels, std::move(encoded.png)));
+  impl_->write(events().image(wall_time.value_or(wall_time_now()), step, tag, encoded.height, encoded.width,
+                              encoded.channels, std::move(encoded.png)));
 }
 
 void SummaryWriter::add_graph(const Tensor& output, const OrderedDict<std::string, Tensor>& parameters,
                               std::optional<double> wall_time) {
   const OpScope op("add_graph");
-  impl_->write(graph_event(wall_time.value_or(wall_time_now()), graph_of(output, parameters)));
+  impl_->write(events().graph(wall_time.value_or(wall_time_now()), graph_of(output, parameters)));
 }
 
 void SummaryWriter::flush() {

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Checks that a shared tandem exports the declarations of its public headers, and nothing else of its own.
 
-1. Each exported symbol of namespace tandem is declared in a public header, or is a member of a class declared there.
+1. Each exported symbol of namespace tandem is declared in a public header, or in a header of src/ that uses
+   TANDEM_FOR_COMPONENTS, or is a member of a class declared there.
    Of the libraries that tandem uses, only instantiations of the standard library and fmt's exception are exported:
    their own headers give them default visibility.
 2. A program that includes every public header links and runs. It is compiled with hidden visibility and
    TANDEM_HEADER_ONLY_OPS, and GCC also compiles the inline functions that it does not call, so that the library must
    export all that they call. The program and the library share the state of a thread and the types of exceptions.
 
-Usage: exports.py --library libtandem.so --include FOLDER [--nm NM] -- GCC ARGUMENTS...
+Usage: exports.py --library libtandem.so --include FOLDER --src FOLDER [--nm NM] -- GCC ARGUMENTS...
 """
 import argparse
 import os
@@ -39,10 +40,22 @@ int main() {
 """
 
 
-def public_headers(include):
+def headers(include):
     return sorted(os.path.relpath(os.path.join(folder, name), include)
                   for folder, _, names in os.walk(include) for name in names
                   if name.endswith(".h") and not name.endswith("-inl.h"))
+
+
+def texts_of(include, src):
+    """Returns the texts of the public headers, and of the internal ones with what components use."""
+    texts = []
+    for folder in (include, src):
+        for header in headers(folder):
+            with open(os.path.join(folder, header), encoding="utf-8") as file:
+                text = file.read()
+            if folder == include or "TANDEM_FOR_COMPONENTS" in text:
+                texts.append(text)
+    return [re.sub(r"//[^\n]*", "", text) for text in texts]
 
 
 def with_lists(include, text):
@@ -66,12 +79,9 @@ def joined_suffixes(texts):
     return suffixes
 
 
-def declared(include):
-    """Returns the words in each namespace of the public headers, without those in its inner namespaces."""
-    texts = []
-    for header in public_headers(include):
-        with open(os.path.join(include, header), encoding="utf-8") as file:
-            texts.append(re.sub(r"//[^\n]*", "", file.read()))
+def declared(include, src):
+    """Returns the words in each namespace of the headers, without those in its inner namespaces."""
+    texts = texts_of(include, src)
     suffixes = joined_suffixes(texts)
 
     def names_of_call(match):
@@ -122,13 +132,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--include", required=True)
+    parser.add_argument("--src", required=True)
     parser.add_argument("--nm", default="nm")
     parser.add_argument("compiler", nargs="+")
     args = parser.parse_args()
     # Columns: address, type, name.
     lines = run(args.nm, "-DC", "--defined-only", args.library).stdout.splitlines()
     symbols = [line.split(maxsplit=2)[2] for line in lines]
-    internal = list(undeclared(symbols, declared(args.include)))
+    internal = list(undeclared(symbols, declared(args.include, args.src)))
     print(f"{len(symbols)} symbols are exported, {len(internal)} of them are in no public header", *internal, sep="\n")
     if not symbols or internal:
         return 1
@@ -138,7 +149,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, "every_header.cpp"), os.path.join(folder, "every_header")
         with open(source, "w", encoding="utf-8") as file:
-            file.writelines(f"#include <{header}>\n" for header in public_headers(args.include))
+            file.writelines(f"#include <{header}>\n" for header in headers(args.include))
             file.write(PROGRAM)
         where = os.path.dirname(os.path.abspath(args.library))
         for mode in ([], ["-DTANDEM_HEADER_ONLY_OPS"]):

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/io/event.pb.h"
+#include "src/io/protobuf/event.pb.h"
 #include "src/io/record_file.h"
 
 namespace tandem::testing {

@@ -20,7 +20,7 @@ std::string tag_of(const std::string& field) {
 
 /// Creates the folder of the file. Returns the path.
 const std::string& with_folder(const std::string& path) {
-  io::check_can_write_events();
+  io::events();  // throws before a folder is created
   const std::string folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) io::create_folder(folder);
   return path;
@@ -34,13 +34,13 @@ EventLog::EventLog(const std::string& path, bool append)
     : file_(with_folder(path), (append ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT) {
   if (append) {
     file_.for_each([&](const std::string& event) {
-      const std::optional<double> seconds = io::scalar_of(event, tag_of("seconds"));
+      const std::optional<double> seconds = io::events().scalar_of(event, tag_of("seconds"));
       if (seconds && std::isfinite(*seconds)) last_seconds_ = *seconds;
     });
   } else {
     file_.truncate(0);
   }
-  if (file_.empty()) file_.append(io::version_event(io::wall_time_now()));
+  if (file_.empty()) file_.append(io::events().version(io::wall_time_now()));
 }
 
 void EventLog::check(const std::vector<std::string>& fields) {
@@ -56,7 +56,7 @@ void EventLog::check(const std::vector<std::string>& fields) {
 
 void EventLog::write(double wall_time, int64_t step, io::TaggedNumbers fields) {
   for (auto& [name, value] : fields) name = tag_of(name);
-  file_.append(io::scalars_event(wall_time, step, fields));
+  file_.append(io::events().scalars(wall_time, step, fields));
 }
 
 }  // namespace tandem::amp

@@ -1,8 +1,26 @@
+#include <tandem/io/summary_writer.h>
 #include <tandem/tandem.h>
 
-// Uses the library's ops, kernels and formatting through the installed package.
-int main() {
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+
+// Uses the library's ops, kernels and formatting through the installed package. The arguments name the optional
+// libraries that the program must have; it must have no others.
+int main(int argc, char** argv) {
   if (tandem::version() != TANDEM_VERSION) return 2;
   const tandem::Tensor x = tandem::ones({2, 3});
-  return (x + x).sum().item<float>() == 12.0f ? 0 : 1;
+  if ((x + x).sum().item<float>() != 12.0f) return 1;
+
+  const std::set<std::string> wanted(argv + 1, argv + argc);
+  const std::map<std::string, bool> libraries = {{"JPEG", tandem::data::can_read_jpeg()},
+                                                 {"PNG", tandem::data::can_read_png()},
+                                                 {"PROTOBUF", tandem::io::SummaryWriter::is_available()}};
+  for (const auto& [name, has] : libraries) {
+    if (wanted.count(name) == has) continue;
+    std::fprintf(stderr, "the program %s %s\n", has ? "has" : "lacks", name.c_str());
+    return 3;
+  }
+  return 0;
 }
