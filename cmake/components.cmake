@@ -1,7 +1,9 @@
 # The components: libraries beside tandem with the code that needs an optional library, so that only programs that are
 # linked with tandem::io need libpng, for example. Without any of its optional libraries a component has no code.
-set(TANDEM_COMPONENTS io)
+set(TANDEM_COMPONENTS distributed io)
 set(libraries_of_jpeg JPEG::JPEG)
+set(libraries_of_mpi MPI::MPI_CXX)
+set(libraries_of_nccl NCCL::nccl CUDA::cudart_static)
 set(libraries_of_png PNG::PNG)
 set(libraries_of_protobuf protobuf::libprotobuf-lite)
 

@@ -7,6 +7,7 @@ include("${CMAKE_CURRENT_SOURCE_DIR}/cmake/downloads.cmake")
 option(TANDEM_FETCH "Download and build what tandem needs and is not installed" ON)
 option(TANDEM_ONEDNN "Multiply matrices and convolve with oneDNN; OFF: with OpenBLAS, which is slower" ON)
 set(TANDEM_FETCHED)
+set(TANDEM_HAS_NCCL OFF) # cuda.cmake looks for it
 
 # tandem_require(target package debian_package [arguments of find_package...]): another project may have the target.
 macro(tandem_require target package debian)

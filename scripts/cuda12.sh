@@ -44,5 +44,5 @@ fi
 cmake -S . -B "$kBuild/library" -G Ninja -DTANDEM_CUDA=ON -DTANDEM_WERROR=ON -DTANDEM_BUILD_TESTS=OFF \
   -DTANDEM_BUILD_EXAMPLES=OFF -DTANDEM_BUILD_BENCHMARKS=OFF -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_COMPILER="$1" \
   -DCUDNN_ROOT="$PWD/$kPackages/cudnn"
-cmake --build "$kBuild/library" --target tandem tandem_io
+cmake --build "$kBuild/library" --target tandem tandem_distributed tandem_io
 echo "cuda12: the library compiles with $("$1" --version | grep -oE 'V[0-9.]+')"

@@ -28,7 +28,7 @@ if(NOT TANDEM_SANITIZE)
     add_executable(tandem_distributed_trainer distributed/faults/trainer.cpp)
     set_target_properties(tandem_distributed_trainer PROPERTIES OUTPUT_NAME distributed_trainer CXX_EXTENSIONS OFF)
     target_compile_options(tandem_distributed_trainer PRIVATE ${TANDEM_TEST_OPTIONS})
-    target_link_libraries(tandem_distributed_trainer PRIVATE tandem::tandem tandem_options CLI11::CLI11)
+    target_link_libraries(tandem_distributed_trainer PRIVATE tandem::distributed tandem_options CLI11::CLI11)
     add_test(NAME distributed_faults
              COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/distributed/faults/faults_test.py" --mpiexec
                      "${MPIEXEC_EXECUTABLE}" --trainer $<TARGET_FILE:tandem_distributed_trainer>)

@@ -113,11 +113,10 @@ class TandemRecipe(ConanFile):
         library.set_property("cmake_target_name", "tandem::tandem")
         library.libs = ["tandem"] if self.options.shared else ["tandem", "dnnl"]
         library.requires = ["fmt::fmt", "nlohmann_json::nlohmann_json", "zlib::zlib"]
-        if self.options.mpi:
-            library.requires.append("openmpi::openmpi")
         library.system_libs = ["pthread", "dl", "m"]
         if not self.options.shared:
             library.sharedlinkflags = library.exelinkflags = ["-fopenmp"]
+        self._component("distributed", {"mpi": "openmpi::openmpi"})
         self._component("io", {"png": "libpng::libpng", "jpeg": "libjpeg-turbo::libjpeg-turbo",
                                "protobuf": "protobuf::libprotobuf-lite"})
         compat = self.cpp_info.components["torch_compat"]

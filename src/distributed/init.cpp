@@ -5,9 +5,12 @@
 #include <cstring>
 #include <mutex>
 
+#include "src/distributed/device_group.h"
 #include "src/distributed/options.h"
 #include "src/distributed/world.h"
 #include "tandem/base/check.h"
+#include "tandem/distributed/thread_group.h"
+#include "tandem/tensor/accelerator.h"
 
 namespace tandem::distributed {
 namespace {
@@ -23,7 +26,28 @@ Initialised& initialised() {
   return *state;
 }
 
+/// The group of a program without MPI.
+World world_of_one(const ProcessGroupOptions& options) {
+  TANDEM_CHECK(
+      launched_processes() <= 1, StateError,
+      "{} processes were started, but the program has no MPI; link tandem::distributed, and build tandem where "
+      "libopenmpi-dev (or another MPI) is installed",
+      launched_processes());
+  return {make_thread_groups(1, options)[0]};
+}
+
 }  // namespace
+
+MakeWorld* make_mpi_world = nullptr;
+MakeDeviceGroup* make_nccl_group = nullptr;
+
+bool is_mpi_available() { return make_mpi_world != nullptr; }
+bool is_nccl_available() { return make_nccl_group != nullptr; }
+
+std::shared_ptr<ProcessGroup> with_device_tensors(std::shared_ptr<ProcessGroup> host,
+                                                  const ProcessGroupOptions& options) {
+  return make_nccl_group && accelerator().is_available() ? make_nccl_group(std::move(host), options) : host;
+}
 
 int launched_processes() {
   const auto number = [](const char* variable) {
@@ -49,7 +73,7 @@ std::shared_ptr<ProcessGroup> init(const ProcessGroupOptions& options) {
   Initialised& state = initialised();
   const std::lock_guard lock(state.mutex);
   if (!state.world.group) {
-    state.world = make_world(options);
+    state.world = (make_mpi_world ? make_mpi_world : world_of_one)(options);
     state.options = options;
   }
   TANDEM_CHECK(state.options.timeout == options.timeout, StateError,

@@ -1,8 +1,8 @@
 #pragma once
-// make_world: the group that init() returns, implemented with MPI (src/distributed/mpi) or without
-// (src/distributed/no_mpi). Internal.
+// The group that init() returns. Internal.
 #include <memory>
 
+#include "src/base/component.h"
 #include "tandem/distributed/process_group.h"
 
 namespace tandem::distributed {
@@ -12,10 +12,12 @@ struct World {
   int local_rank = 0;
 };
 
-World make_world(const ProcessGroupOptions& options);
+/// Makes the group of all processes with MPI; in the component tandem::distributed (src/distributed/mpi).
+using MakeWorld = World(const ProcessGroupOptions& options);
+TANDEM_FOR_COMPONENTS extern MakeWorld* make_mpi_world;
 
 /// The number of processes that a launcher (mpirun, mpiexec, srun) has started, as it tells them by environment
 /// variables; 0 if this process was started without a launcher.
-int launched_processes();
+TANDEM_FOR_COMPONENTS int launched_processes();
 
 }  // namespace tandem::distributed

@@ -129,10 +129,6 @@ int local_rank_of(MPI_Comm comm) {
   return rank;
 }
 
-}  // namespace
-
-bool is_mpi_available() { return true; }
-
 World make_world(const ProcessGroupOptions& options) {
   int initialised = 0, threads = MPI_THREAD_SINGLE;
   MPI_Initialized(&initialised);
@@ -160,4 +156,7 @@ World make_world(const ProcessGroupOptions& options) {
   return {with_device_tensors(group, options), local_rank};
 }
 
+const Provide provider(make_mpi_world, make_world);
+
+}  // namespace
 }  // namespace tandem::distributed

@@ -285,14 +285,12 @@ void OpenGroups::close_all() {
   }
 }
 
-}  // namespace
-
-bool is_nccl_available() { return true; }
-
-std::shared_ptr<ProcessGroup> with_device_tensors(std::shared_ptr<ProcessGroup> host,
-                                                  const ProcessGroupOptions& options) {
-  if (!accelerator().is_available()) return host;
+std::shared_ptr<ProcessGroup> make_device_group(std::shared_ptr<ProcessGroup> host,
+                                                const ProcessGroupOptions& options) {
   return std::make_shared<DeviceGroup>(std::move(host), options);
 }
 
+const Provide provider(make_nccl_group, make_device_group);
+
+}  // namespace
 }  // namespace tandem::distributed

@@ -1,3 +1,4 @@
+#include <tandem/distributed/distributed.h>
 #include <tandem/io/summary_writer.h>
 #include <tandem/tandem.h>
 
@@ -15,6 +16,8 @@ int main(int argc, char** argv) {
 
   const std::set<std::string> wanted(argv + 1, argv + argc);
   const std::map<std::string, bool> libraries = {{"JPEG", tandem::data::can_read_jpeg()},
+                                                 {"MPI", tandem::distributed::is_mpi_available()},
+                                                 {"NCCL", tandem::distributed::is_nccl_available()},
                                                  {"PNG", tandem::data::can_read_png()},
                                                  {"PROTOBUF", tandem::io::SummaryWriter::is_available()}};
   for (const auto& [name, has] : libraries) {
@@ -22,5 +25,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "the program %s %s\n", has ? "has" : "lacks", name.c_str());
     return 3;
   }
-  return 0;
+  return tandem::distributed::init()->size() == 1 ? 0 : 4;
 }
