@@ -24,9 +24,8 @@ def main() -> None:
     found = foreign(subprocess.run([readelf, "-d", extension], check=True, capture_output=True, text=True).stdout)
     if found:
         sys.exit(
-            f"The extension needs {', '.join(found)}, which a system may lack. A wheel needs a static tandem without them; "
-            "build the library with -DTANDEM_MPI=OFF -DTANDEM_PNG=OFF -DTANDEM_JPEG=OFF -DTANDEM_PROTOBUF=OFF, "
-            "or omit --prefix, which compiles such a library"
+            f"The extension needs {', '.join(found)}, which a system may lack. A wheel needs a static tandem; "
+            "build the library without -DBUILD_SHARED_LIBS=ON, or omit --prefix, which compiles such a library"
         )
 
 

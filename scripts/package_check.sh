@@ -63,6 +63,7 @@ by_cmake() {
   inside cmake -S /project/consumer -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER="$compiler" "$@"
   inside cmake --build "$build"
   inside "$build/consumer"
+  inside "$build/components" JPEG MPI PNG PROTOBUF
 }
 
 # by_pkg_config NAME pkg-config path
