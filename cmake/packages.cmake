@@ -70,6 +70,7 @@ rules of automatic mixed precision and an API like libtorch's.
 This package contains the command tandem, which describes a machine, lists
 and converts files of tensors, and measures how much mixed precision gains.")
 
+set(debian_folder "${CMAKE_CURRENT_BINARY_DIR}/debian")
 # Control files: programs that are linked with this library depend on its minor version. dpkg-shlibdeps reads the local
 # file for the tool.
 foreach(file shlibs shlibdeps/debian/shlibs.local)
