@@ -214,7 +214,11 @@ void ScalerOracle::add(size_t param, Gradient part) {
   g.is_vague |= part.is_vague;
   if (is_sum_of_scales) g.dtype = kFloat;
   // The parameter gets a wider tensor, which it shares with no other.
-  unsure_ |= g.dtype != before.dtype && std::count(tensors_.begin(), tensors_.end(), tensors_[param]) > 1;
+  const bool is_shared = std::count(tensors_.begin(), tensors_.end(), tensors_[param]) > 1;
+  unsure_ |= is_shared && g.dtype != before.dtype;
+  // In which order several parameters add to it is not stated.
+  const double largest = (std::abs(before.value) + std::abs(part.value)) * g.unit;
+  unsure_ |= is_shared && std::isfinite(largest) && largest >= overflow_limit(g.dtype);
   // A new tensor, or one that may be scaled again.
   if (g.dtype != before.dtype || g.kind != Gradient::unscaled || g.on_replaced) g.unscaled_by = 0;
   g.is_vague |= g.on_replaced && is_sum_of_scales;
