@@ -167,13 +167,14 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
   NoGradGuard no_grad;
   const bool again = found_inf.defined();
   if (again && !has_scaled(optimizer)) {  // the usual case
-    note_unscaled(optimizer);
+    const std::vector<Tensor> grads = note_unscaled(optimizer);
+    reserve(grads.size());
+    note(grads);  // the program may have replaced some since unscale_()
     agree(found_inf);
     return found_inf;
   }
   if (!again) widen_gradients(optimizer);
   SortedGradients sorted = sort_gradients(optimizer, context(again), true);
-  if (again) sorted.unscaled.clear();  // were checked
   if (!again) found_inf = zeros({}, scale_.options());
   divide(sorted, found_inf);
   note_unscaled(optimizer);

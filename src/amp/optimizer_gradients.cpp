@@ -124,10 +124,14 @@ bool has_scaled(const optim::Optimizer& optimizer) {
   return has;
 }
 
-void note_unscaled(const optim::Optimizer& optimizer) {
-  for_each_parameter(optimizer, [](const Tensor& p) {
-    if (p.grad().defined()) autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
+std::vector<Tensor> note_unscaled(const optim::Optimizer& optimizer) {
+  std::vector<Tensor> grads;
+  for_each_parameter(optimizer, [&grads](const Tensor& p) {
+    if (!p.grad().defined()) return;
+    autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
+    grads.push_back(p.grad());
   });
+  return grads;
 }
 
 bool unscaling_rounds(const optim::Optimizer& optimizer) {

@@ -140,6 +140,18 @@ TEST_F(SharedGradients, UnscaledSumsThatArePartlyAssignedAreNotScaled) {
   EXPECT_THROWS(scaler.step(ob), StateError, "different scales");
 }
 
+TEST_F(SharedGradients, ReplacedAfterUnscaleStayUnscaledInLaterSteps) {
+  backward(a, 2);
+  b.mutable_grad() = a.grad();
+  scaler.unscale_(oa);
+  a.grad().set_data(a.grad() * 2);
+  scaler.step(oa);
+  b.grad().mul_(2);
+  scaler.step(ob);
+  EXPECT_EQ(value(a), 16 - 4);
+  EXPECT_EQ(value(b), 16 - 8);
+}
+
 TEST_F(SharedGradients, ExpandedGradientsOfOneElementAreDividedOnce) {
   const Tensor longer = full({5}, 16.0).requires_grad_();
   const std::vector<Tensor> grads = autograd::grad({scaler.scale(a.sum() + longer.sum())}, {a, longer});
