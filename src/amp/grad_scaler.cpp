@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "src/amp/modes/for_each_parameter.h"
 #include "src/amp/optimizer_gradients.h"
 #include "src/amp/skip_watch.h"
 #include "tandem/amp/pending_unscale.h"
@@ -167,9 +166,10 @@ Tensor GradScaler::unscale_now(const optim::Optimizer& optimizer, Tensor found_i
   NoGradGuard no_grad;
   const bool again = found_inf.defined();
   if (again && !has_scaled(optimizer)) {  // the usual case
-    const std::vector<Tensor> grads = note_unscaled(optimizer);
+    const std::vector<Tensor> grads = gradients_of(optimizer);
     reserve(grads.size());
     note(grads);  // the program may have replaced some since unscale_()
+    note_unscaled(optimizer);
     agree(found_inf);
     return found_inf;
   }

@@ -124,14 +124,18 @@ bool has_scaled(const optim::Optimizer& optimizer) {
   return has;
 }
 
-std::vector<Tensor> note_unscaled(const optim::Optimizer& optimizer) {
+std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer) {
   std::vector<Tensor> grads;
   for_each_parameter(optimizer, [&grads](const Tensor& p) {
-    if (!p.grad().defined()) return;
-    autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
-    grads.push_back(p.grad());
+    if (p.grad().defined()) grads.push_back(p.grad());
   });
   return grads;
+}
+
+void note_unscaled(const optim::Optimizer& optimizer) {
+  for_each_parameter(optimizer, [](const Tensor& p) {
+    if (p.grad().defined()) autograd::note_gradient_scale(p, autograd::LossScale::unscaled());
+  });
 }
 
 bool unscaling_rounds(const optim::Optimizer& optimizer) {

@@ -54,8 +54,11 @@ SortedGradients sort_gradients(const std::vector<Tensor>& grads, const GradientC
 /// Whether a gradient is scaled, or a sum that cannot be unscaled.
 bool has_scaled(const optim::Optimizer& optimizer);
 
-/// Notes that the optimizer's gradients are unscaled. Returns them.
-std::vector<Tensor> note_unscaled(const optim::Optimizer& optimizer);
+/// The defined gradients of an optimizer's parameters.
+std::vector<Tensor> gradients_of(const optim::Optimizer& optimizer);
+
+/// Notes that the optimizer's gradients are unscaled.
+void note_unscaled(const optim::Optimizer& optimizer);
 
 /// Whether unscale_() would round: it leaves values in the gradient's dtype, whereas a fused step multiplies in its
 /// compute dtype. f16 gradients always take the fused step: unscale_() refuses them, or widens them if the parameters

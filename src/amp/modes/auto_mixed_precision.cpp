@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "src/amp/modes/for_each_parameter.h"
+#include "src/amp/optimizer_gradients.h"
 #include "src/amp/scaler_state.h"
 #include "tandem/amp/autocast.h"
 #include "tandem/amp/autocast_off.h"
@@ -59,10 +59,7 @@ class AutoMixedPrecisionScaler final : public autograd::BackwardScaler,
   void end() override { detail::end_casts_outside_regions(); }
 
   void step(optim::Optimizer& optimizer) override {
-    std::vector<Tensor> grads;
-    for_each_parameter(optimizer, [&](const Tensor& p) {
-      if (p.grad().defined()) grads.push_back(p.grad());
-    });
+    const std::vector<Tensor> grads = gradients_of(optimizer);
     const auto type = static_cast<size_t>(grads.empty() ? kCPU : grads[0].device().type());
     const bool one_type = std::all_of(grads.begin(), grads.end(), [type](const Tensor& g) {
       return g.is_floating_point() && static_cast<size_t>(g.device().type()) == type;
