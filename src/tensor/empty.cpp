@@ -112,12 +112,10 @@ Dims dense_strides(IntArrayRef sizes, IntArrayRef strides) {
       }
     }
   }
-  Dims out(rank, 1);
-  int64_t step = 1;
-  for (size_t i = 0; i < rank; ++i) {
-    out[at(i)] = step;
-    step *= sizes[at(i)] > 1 ? sizes[at(i)] : 1;
-  }
+  Dims ordered(rank, 1), out(rank, 1);
+  for (size_t i = 0; i < rank; ++i) ordered[rank - 1 - i] = sizes[at(i)];
+  const Dims packed = contiguous_strides(ordered);
+  for (size_t i = 0; i < rank; ++i) out[at(i)] = packed[rank - 1 - i];
   return out;
 }
 

@@ -51,6 +51,7 @@ BadInputs interpolate_bad_input() {
     rows.push_back(BAD_INPUT(resize.name, run(x, more, {}), ShapeError, "output_size is [2", "entries"));
     rows.push_back(BAD_INPUT(resize.name, run(x, size, -1.0), StateError, "a scale is -1", "positive"));
     rows.push_back(BAD_INPUT(resize.name, run(x, size, std::nan("")), StateError, "a scale is nan", "positive"));
+    rows.push_back(BAD_INPUT(resize.name, run(x, size, 1e-320), StateError, "too small", "output of 2"));
   }
   return rows;
 }

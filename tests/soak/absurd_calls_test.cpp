@@ -216,12 +216,12 @@ const std::vector<Call>& layer_calls() {
 
 // clang-format on
 
-/// The ops of the random calls, with four tensors each.
+/// The ops of the random calls, with five tensors each, as many as any of them takes.
 std::vector<Call> random_calls() {
   std::vector<Call> calls;
   for (const auto& [name, run] : random_call_ops()) {
     calls.push_back({name.c_str(), [&run = run](Draw& d) -> Results {
-                       std::vector<Tensor> x(4);
+                       std::vector<Tensor> x(5);
                        for (Tensor& t : x) t = d.tensor();
                        return run(x, AbsurdArgs(d));
                      }});

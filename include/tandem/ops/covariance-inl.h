@@ -77,7 +77,8 @@ TANDEM_OPS Tensor cov(const Tensor& x, int64_t correction, const Tensor& fweight
   const Tensor centred = sub(rows, to(w.defined() ? div(sums, total) : div(sums, n), rows.dtype()));
   const Tensor unit = detail::range_unit(centred, {1}, 0), u = detail::in_units(centred, unit);
   const Tensor products = matmul(u, t(w.defined() ? mul(u, w) : u));
-  const Tensor c = divisor.defined() ? div(products, divisor) : div(products, std::max<int64_t>(n - correction, 0));
+  const double freedom = std::max(static_cast<double>(n) - static_cast<double>(correction), 0.0);
+  const Tensor c = divisor.defined() ? div(products, divisor) : div(products, freedom);
   return squeeze(mul(mul(c, unit), t(unit)));
 }
 

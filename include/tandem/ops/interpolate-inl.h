@@ -31,6 +31,10 @@ inline std::vector<Axis> resize_axes(const Tensor& x, IntArrayRef output_size, m
                  to_string(output_size));
     TANDEM_CHECK(!scales[k] || (*scales[k] > 0 && std::isfinite(*scales[k])), StateError,
                  "a scale is {}, but must be positive", *scales[k]);
+    // The kernels compute positions up to (out + 2.5) / scale and round them to integers.
+    TANDEM_CHECK(!scales[k] || (static_cast<double>(output_size[k]) + 3) / *scales[k] < 0x1p62, StateError,
+                 "a scale is {}, which is too small for an output of {}; give a scale near {} / {}", *scales[k],
+                 output_size[k], output_size[k], x.size(dim));
     Axis axis{dim, {}};
     axis.map.kind = kind;
     axis.map.in = x.size(dim);
