@@ -41,6 +41,8 @@ BadInputs pad_bad_input() {
       BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {1, 1, 1, 1, 1, 1}), ShapeError, "pad is", "[2, 3] f32"),
       BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {-2, -2}), ShapeError, "-2 and -2", "dimension 1", "[2, 3]"),
       BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {INT64_MAX, 1}), ShapeError, "over 2^63"),
+      BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {-4, 5}), ShapeError, "-4 and 5", "dimension 1", "[2, 3]"),
+      BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {INT64_MAX, INT64_MIN}), ShapeError, "remove more"),
       BAD_INPUT("constant_pad_nd", constant_pad_nd(x, {int64_t{1} << 40, 0, int64_t{1} << 40, 0}), ShapeError,
                 "[1099511627778, 1099511627779]", "more elements"),
       BAD_INPUT("constant_pad_nd", constant_pad_nd(ones({2}, kByte), {1, 1}, 256), StateError, "256", "u8"),

@@ -112,6 +112,7 @@ BadInputs sort_bad_input() {
       UNDEFINED("histogram", histogram(row, none)),
       BAD_INPUT("histogram", histogram(n), DTypeError, "[2, 3] i64", ".to(kFloat)"),
       BAD_INPUT("histogram", histogram(x, 0), StateError, "bins = 0", "positive"),
+      BAD_INPUT("histogram", histogram(x, INT64_MAX), StateError, "bins = 9223372036854775807", "int64"),
       BAD_INPUT("histogram", histogram(x, 2, {{1.0}}), ShapeError, "1 numbers for 1 dimensions"),
       BAD_INPUT("histogram", histogram(x, 2, {{3.0, 1.0}}), StateError, "[3, 1]", "lower end first"),
       BAD_INPUT("histogram", histogram(x, 2, {{0.0, INFINITY}}), StateError, "inf", "not finite"),

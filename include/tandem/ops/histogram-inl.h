@@ -1,5 +1,6 @@
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "tandem/autograd/apply.h"
 #include "tandem/autograd/grad_mode.h"
@@ -38,7 +39,8 @@ inline std::vector<Tensor> even_edges(const Tensor& points, IntArrayRef bins, st
   std::vector<Tensor> edges;
   for (int64_t d = 0; d < dims; ++d) {
     const auto i = static_cast<size_t>(d);
-    TANDEM_CHECK(bins[i] > 0, StateError, "bins = {}, but must be positive", bins[i]);
+    TANDEM_CHECK(bins[i] > 0 && bins[i] < std::numeric_limits<int64_t>::max(), StateError,
+                 "bins = {}, but must be positive, and the number of edges must fit int64", bins[i]);
     double low = 0, high = points.size(0) > 0 ? 0 : 1;
     if (range) {
       low = (*range)[2 * i];

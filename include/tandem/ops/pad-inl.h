@@ -23,8 +23,10 @@ struct Padded {
                  checks::show(x));
     for (size_t i = 0; 2 * i < pad.size(); ++i) {
       const size_t d = sizes.size() - 1 - i;
-      const Checked size = Checked(x.sizes()[d]) + pad[2 * i] + pad[2 * i + 1];
-      TANDEM_CHECK(size >= 0, ShapeError, "pad {} and {} of dimension {} of {} give the size {}; remove fewer entries",
+      const int64_t n = x.sizes()[d];
+      const Checked size = Checked(n) + pad[2 * i] + pad[2 * i + 1];
+      TANDEM_CHECK(pad[2 * i] >= -n && pad[2 * i + 1] >= -n && size >= 0, ShapeError,
+                   "pad {} and {} remove more than dimension {} of {} has, or give the size {}; remove fewer entries",
                    pad[2 * i], pad[2 * i + 1], d, to_string(x.sizes()), to_string(size));
       sizes[d] = *size.value();
       before[d] = pad[2 * i];
