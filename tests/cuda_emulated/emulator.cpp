@@ -1,7 +1,5 @@
-#undef _FORTIFY_SOURCE  // its longjmp rejects jumps to another stack
 #include "cuda_emulated/emulator.h"
 
-#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -72,20 +70,20 @@ class Fiber {
   Fiber& operator=(const Fiber&) = delete;
 
   /// Switches from the scheduler to the fiber, until it calls leave().
-  void enter() {
+  [[gnu::noipa]] void enter() {
     leave_stack(&scheduler_fake_stack_, memory_, kStackBytes);
-    if (_setjmp(scheduler_) == 0) {
+    if (__builtin_setjmp(scheduler_) == 0) {
       if (!std::exchange(started_, true)) setcontext(&context_);
-      _longjmp(here_, 1);
+      jump(here_);
     }
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
 #endif
   }
   /// Switches from the fiber back to the scheduler, until the fiber is entered again.
-  void leave() {
+  [[gnu::noipa]] void leave() {
     leave_stack(&fake_stack_, scheduler_stack_, scheduler_bytes_);
-    if (_setjmp(here_) == 0) _longjmp(scheduler_, 1);
+    if (__builtin_setjmp(here_) == 0) jump(scheduler_);
     arrive();
   }
   /// Must be called first in body.
@@ -104,19 +102,23 @@ class Fiber {
 #endif
   }
 
-  // Jumps, because swapcontext costs two system calls, and more under AddressSanitizer.
-  static inline jmp_buf scheduler_;
+  // The compiler's jumps save few registers, and longjmp of the C library checks the stack; swapcontext costs two
+  // system calls, and more under AddressSanitizer.
+  using Jump = void* [5];
+  // noipa: callers may not rely on registers that a function leaves alone, since others run before it returns.
+  [[noreturn, gnu::noipa]] static void jump(Jump& to) { __builtin_longjmp(to, 1); }
+  static inline Jump scheduler_;
   static inline void* scheduler_fake_stack_ = nullptr;
   static inline const void* scheduler_stack_ = nullptr;
   static inline size_t scheduler_bytes_ = 0;
   ucontext_t context_;
-  jmp_buf here_;
+  Jump here_;
   bool started_ = false;
   void* memory_;
   void* fake_stack_ = nullptr;
 };
 
-enum class State : uint8_t { fresh, ready, at_block, at_warp, returned };
+enum class State : uint8_t { ready, at_block, at_warp, returned };  // when the thread has left its fiber
 
 struct Thread {
   dim3 index;
@@ -150,8 +152,8 @@ struct AsyncCopy {
 /// The block that is running.
 struct Block {
   std::vector<Thread> threads;
-  std::vector<size_t> order;
-  size_t started = 0, start_until = 0;  ///< positions in `order`
+  bool backwards = false;               ///< whether threads run from the last to the first
+  size_t started = 0, start_until = 0;  ///< places in the order in which they run
   Thread* current = nullptr;
   const std::function<void()>* body = nullptr;
   std::exception_ptr error;
@@ -160,10 +162,12 @@ struct Block {
   std::vector<AsyncCopy> copies;             ///< not waited for
   std::array<Exchange, warpSize> exchanges;  ///< of the lanes that go on, by the first of them
 
+  size_t thread_at(size_t place) const { return backwards ? threads.size() - 1 - place : place; }
   size_t warp_begin(size_t thread) const { return thread / warpSize * warpSize; }
   size_t warp_end(size_t thread) const { return std::min(threads.size(), warp_begin(thread) + warpSize); }
 
-  void start(dim3 shape, bool backwards, const std::function<void()>& thread);
+  void shape(dim3 extent);
+  void start(bool from_last, const std::function<void()>& thread);
   void run();
   bool run_warp(size_t begin, size_t end);
   void resume(Thread& thread);
@@ -189,7 +193,7 @@ void fiber_body() {
       block.current->state = State::returned;
       block.current = nullptr;
       if (block.error || block.started >= block.start_until) break;
-      block.current = &block.threads[block.order[block.started++]];
+      block.current = &block.threads[block.thread_at(block.started++)];
       block.current->fiber = self;
       threadIdx = block.current->index;
     }
@@ -198,18 +202,22 @@ void fiber_body() {
   }
 }
 
-void Block::start(dim3 shape, bool backwards, const std::function<void()>& thread) {
-  threads.resize(size_t{shape.x} * shape.y * shape.z);
-  order.resize(threads.size());
-  for (size_t i = 0; i < threads.size(); ++i) {
-    const auto t = static_cast<unsigned>(i);
-    threads[i].index = {};
-    threads[i].index.x = t % shape.x;
-    threads[i].index.y = t / shape.x % shape.y;
-    threads[i].index.z = t / shape.x / shape.y;
-    threads[i].state = State::fresh;
-    order[i] = backwards ? threads.size() - 1 - i : i;
+/// Sets the indices of the threads of a launch.
+void Block::shape(dim3 extent) {
+  threads.resize(size_t{extent.x} * extent.y * extent.z);
+  size_t i = 0;
+  for (unsigned z = 0; z < extent.z; ++z) {
+    for (unsigned y = 0; y < extent.y; ++y) {
+      for (unsigned x = 0; x < extent.x; ++x) {
+        dim3& index = threads[i++].index;
+        index.x = x, index.y = y, index.z = z;
+      }
+    }
   }
+}
+
+void Block::start(bool from_last, const std::function<void()>& thread) {
+  backwards = from_last;
   started = 0;
   copies.clear();
   body = &thread;
@@ -220,9 +228,8 @@ void Block::start(dim3 shape, bool backwards, const std::function<void()>& threa
 void Block::run() {
   for (;;) {
     bool some_ran = false;
-    for (size_t begin = 0, end; begin < order.size(); begin = end) {
-      end = begin + 1;
-      while (end < order.size() && warp_begin(order[end]) == warp_begin(order[begin])) ++end;
+    for (size_t begin = 0, end; begin < threads.size(); begin = end) {
+      end = backwards ? threads.size() - warp_begin(thread_at(begin)) : warp_end(begin);
       some_ran |= run_warp(begin, end);
     }
     if (idle.size() == fibers.size()) return;  // no thread waits
@@ -231,11 +238,11 @@ void Block::run() {
   }
 }
 
-/// Runs the threads [begin, end) of `order`. Returns true if any of them could run.
+/// Runs the threads at places [begin, end). Returns true if any of them could run.
 bool Block::run_warp(size_t begin, size_t end) {
   bool some_ran = false;
   for (start_until = end; started < end; some_ran = true) {
-    Thread& t = threads[order[started++]];
+    Thread& t = threads[thread_at(started++)];
     if (idle.empty()) {
       fibers.push_back(std::make_unique<Fiber>(fiber_body, fibers.size()));
       idle.push_back(fibers.back().get());
@@ -247,13 +254,13 @@ bool Block::run_warp(size_t begin, size_t end) {
   for (;;) {
     bool is_ready = false;
     for (size_t i = begin; i < end; ++i) {
-      Thread& t = threads[order[i]];
-      is_ready |= t.state == State::ready || (t.state == State::at_warp && release_group(order[i]));
+      const Thread& t = threads[thread_at(i)];
+      is_ready |= t.state == State::ready || (t.state == State::at_warp && release_group(thread_at(i)));
     }
     if (!is_ready) return some_ran;
     some_ran = true;
     for (size_t i = begin; i < end; ++i) {
-      if (threads[order[i]].state == State::ready) resume(threads[order[i]]);
+      if (Thread& t = threads[thread_at(i)]; t.state == State::ready) resume(t);
     }
   }
 }
@@ -409,12 +416,13 @@ void run(dim3 grid, dim3 shape, const std::function<void()>& thread) {
   gridDim = grid;
   blockDim = shape;
   const bool backwards = ++launches % 2 == 0;
+  block.shape(shape);
   for (size_t i = 0; i < blocks; ++i) {
     const size_t b = backwards ? blocks - 1 - i : i;
     blockIdx.x = static_cast<unsigned>(b % grid.x);
     blockIdx.y = static_cast<unsigned>(b / grid.x % grid.y);
     blockIdx.z = static_cast<unsigned>(b / grid.x / grid.y);
-    block.start(shape, backwards != (i % 2 == 1), thread);
+    block.start(backwards != (i % 2 == 1), thread);
     block.run();
     if (!block.copies.empty()) throw Misuse("a thread ended before its asynchronous copies");
   }
