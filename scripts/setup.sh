@@ -2,7 +2,7 @@
 # Installs the missing dependencies of tandem's build. Does nothing if none is missing.
 #
 # Usage: scripts/setup.sh [--ci] [--python]
-#   --ci      also what .ci/run and the preset asan need: clang and libomp, Doxygen, debootstrap, dpkg-dev and lintian
+#   --ci      also what .ci/run and the preset asan need: clang, lld, libomp, Doxygen, debootstrap, dpkg-dev and lintian
 #   --python  also the headers of Python, which scripts/python_wheel.sh needs
 #
 # On Debian and Ubuntu it installs packages by name with apt-get, as root or through sudo. Without permission, it prints
@@ -41,7 +41,7 @@ packages=(
   zlib1g-dev
 )
 
-[[ " $* " == *" --ci "* ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian)
+[[ " $* " == *" --ci "* ]] && packages+=(clang debootstrap doxygen dpkg-dev libomp-dev lintian lld)
 [[ " $* " == *" --python "* ]] && packages+=(python3-dev)
 
 say() { echo "setup: $*"; }
