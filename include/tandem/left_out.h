@@ -17,22 +17,29 @@ struct LeftOut {
 #define TANDEM_NO_SCRIPT \
   "tandem does not run TorchScript: define the module in C++ and load its weights with tandem::load(module, path)"
 namespace jit {
-#define TANDEM_SCRIPT_FUNCTION(name)   \
-  template <class... Args>             \
-  TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) \
-  LeftOut name(Args&&...);
-TANDEM_SCRIPT_FUNCTION(load)
-TANDEM_SCRIPT_FUNCTION(compile)
-TANDEM_SCRIPT_FUNCTION(freeze)
-TANDEM_SCRIPT_FUNCTION(optimize_for_inference)
-TANDEM_SCRIPT_FUNCTION(setGraphExecutorOptimize)
-struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) Module : LeftOut {};
-struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) CompilationUnit : LeftOut {};
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut load(Args&&...);
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut compile(Args&&...);
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut freeze(Args&&...);
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut optimize_for_inference(Args&&...);
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut setGraphExecutorOptimize(Args&&...);
+using Module TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) = LeftOut;
+using CompilationUnit TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) = LeftOut;
 namespace script {
-TANDEM_SCRIPT_FUNCTION(load)
-struct TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) Module : LeftOut {};
+template <class... Args>
+TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT)
+LeftOut load(Args&&...);
+using Module TANDEM_UNAVAILABLE(TANDEM_NO_SCRIPT) = LeftOut;
 }  // namespace script
-#undef TANDEM_SCRIPT_FUNCTION
 }  // namespace jit
 #undef TANDEM_NO_SCRIPT
 

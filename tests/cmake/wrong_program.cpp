@@ -18,10 +18,11 @@ void wrong_arguments(tandem::Tensor x) {
   tandem::nn::Conv2d conv(1, 2, 3, 1, 1);                                                       // error: deleted
   tandem::nn::TransformerEncoder encoder(tandem::nn::TransformerEncoderLayerOptions(8, 2), 2);  // error: deleted
   tandem::nn::MaxPool2d pool{2, 2};                                                             // error: deleted
+  tandem::nn::Linear fc;                                                                        // error: nullptr
   tandem::nn::Sequential net(tandem::nn::Linear(1, 1), tandem::relu);                           // error: deleted
   x + "a";                                                                                      // error: deleted
   auto loader = tandem::data::make_data_loader(tandem::data::datasets::TensorDataset(x), 4);
-  for (auto& batch : loader) batch.size();  // error: write `for (auto& batch : *loader)`
+  for (auto& batch : loader) (void)batch;  // error: write `for (auto& batch : *loader)`
 }
 
 void regions() {

@@ -17,6 +17,17 @@ class ModuleHolder;
 namespace detail {
 [[noreturn]] void throw_empty_holder(const char* type);
 
+/// Makes a module without options. Its type is found where it is called, so that errors name the program's line.
+template <class Contained>
+auto make_default() {
+  constexpr bool has_default_constructor = std::default_initializable<Contained>;  // else the reasons are shown, too
+  static_assert(has_default_constructor, "give the module's options, or nullptr for an empty holder");
+  if constexpr (has_default_constructor)
+    return std::make_shared<Contained>();
+  else
+    return std::shared_ptr<Contained>();
+}
+
 /// Arguments from which neither a module can be made nor a holder be copied.
 template <class Contained, class... Args>
 concept WrongArguments =
@@ -34,10 +45,8 @@ class ModuleHolder {
   using ContainedType = Contained;
 
   /// Holds a default-constructed module, as in libtorch. Pass `nullptr` for an empty holder.
-  ModuleHolder() : impl_(std::make_shared<Contained>()) {
-    static_assert(std::default_initializable<Contained>,
-                  "this module has no default constructor: give its options, or nullptr for an empty holder");
-  }
+  template <class T = Contained>
+  ModuleHolder() : ModuleHolder(detail::make_default<T>()) {}
   ModuleHolder(std::nullptr_t) : impl_(nullptr) {}
   /// Passes the arguments to the module's constructor.
   template <class Head, class... Tail>
@@ -86,7 +95,8 @@ class ModuleHolder {
    public:                                                                           \
     using Impl = ImplType;                                                           \
     using ::tandem::nn::ModuleHolder<ImplType>::ModuleHolder;                        \
-    Name() = default;                                                                \
+    template <class T = ImplType>                                                    \
+    Name() : Name(::tandem::nn::detail::make_default<T>()) {}                        \
     template <class... give_options_instead>                                         \
     requires ::tandem::nn::detail::WrongArguments<ImplType, give_options_instead...> \
     explicit Name(give_options_instead&&...) = delete;                               \
