@@ -291,9 +291,9 @@ int64_t multiply_integers(const Items& items) {
 }
 template <class T>
 requires(!std::ranges::range<T>) ArrayRef<T> makeArrayRef(const T& element) { return ArrayRef<T>(element); }
-template <class T>
-ArrayRef<T> makeArrayRef(const std::vector<T>& list) {
-  return list;
+template <std::ranges::contiguous_range R>
+auto makeArrayRef(const R& list) {
+  return ArrayRef<std::ranges::range_value_t<R>>(std::ranges::data(list), std::ranges::size(list));
 }
 template <class T>
 ArrayRef<T> makeArrayRef(const T* data, size_t size) {

@@ -176,7 +176,10 @@ void types() {
   const std::vector<int64_t> sizes = {2, 3};
   TORCH_CHECK(c10::multiply_integers(sizes.begin(), sizes.end()) == c10::multiply_integers(sizes));
   const int64_t five = 5;
-  TORCH_CHECK(c10::makeArrayRef(five).size() == 1);
+  const int64_t two_by_three[] = {2, 3};
+  const std::array<int64_t, 2> fixed = {2, 3};
+  TORCH_CHECK(c10::makeArrayRef(five).size() == 1 && c10::makeArrayRef(sizes) == c10::makeArrayRef(two_by_three));
+  TORCH_CHECK(c10::makeArrayRef(fixed) == at::IntArrayRef(two_by_three) && x.reshape(two_by_three).dim() == 2);
 }
 
 /// What tensors have for dtypes and layouts that these do not have.
