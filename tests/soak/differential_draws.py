@@ -207,6 +207,11 @@ def sinc(x):
     return torch.where(near, 1 - t / 6 * (1 - t / 20 * (1 - t / 42)), torch.sinc(x.where(~near, 1)))
 
 
+def softsign(x):
+    """Of integers in f32: PyTorch's 1 + |x| wraps in their dtype."""
+    return torch.nn.functional.softsign(x if x.is_floating_point() else x.float())
+
+
 def two_to_the(exponent):
     """In f64: PyTorch's ldexp is NaN where 2^exponent overflows and x is 0."""
     return torch.exp2(exponent.double())

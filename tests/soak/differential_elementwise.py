@@ -8,8 +8,8 @@ import torch.nn.functional as F
 
 from differential_calls import INTEGERS, SPECIAL, define
 from differential_draws import (IN_F64, divided, floating, one, one_floating, one_integer, one_positive, one_tame, operand,
-                                options, rounded_number, sinc, tame_floating, two, two_floating, two_integers, two_tame,
-                                two_to_the, with_number, within_eps, without_gradient)
+                                options, rounded_number, sinc, softsign, tame_floating, two, two_floating, two_integers,
+                                two_tame, two_to_the, with_number, within_eps, without_gradient)
 
 # ---- one operand
 # The ops of include/tandem/math/unary.inc, and some more.
@@ -22,7 +22,7 @@ UNARY += ["square", "frac", "deg2rad", "rad2deg", "positive", "isreal", "silu", 
 
 for name in UNARY:
     in_torch = getattr(torch, name, None) or getattr(torch.special, name.removeprefix("special_"), None)
-    in_torch = sinc if name == "sinc" else in_torch
+    in_torch = {"sinc": sinc, "softsign": softsign}.get(name, in_torch)
     draw = one if in_torch else one_floating  # those of torch.nn.functional refuse integers
     more = IN_F64.get(name, {})
     if name in ("lgamma", "softsign", "selu", "relu6", "hardswish"):
