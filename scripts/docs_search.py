@@ -48,6 +48,7 @@ QUERIES = {
     "gpu": "use-a-gpu",
     "multi-GPU": "train-on-several-gpus-or-machines",
     "cmake": "add-tandem-to-my-cmake-project",
+    "is not a member of": "find-the-header-of-a-name",
     "proxy": "install-it-without-a-network-or-behind-a-proxy",
     "offline install": "install-it-without-a-network-or-behind-a-proxy",
     "libtorch": "build-a-program-that-was-written-for-libtorch",

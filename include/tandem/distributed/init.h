@@ -7,17 +7,17 @@
 #pragma GCC visibility push(default)
 namespace tandem::distributed {
 
-/// Return true if the library was built with MPI, and with NCCL.
+/// Return true if the program is linked with tandem::distributed and that was built with MPI, and with NCCL.
 bool is_mpi_available();
 bool is_nccl_available();
 
 /// Returns the group of all processes that `mpirun` or `srun` started, and makes it the default group. A program that
-/// was started without them, or a library without MPI, gets a group of one rank. All processes must call it.
+/// was started without them, or that has no MPI, gets a group of one rank. All processes must call it.
 ///
 /// Tensors on the CPU are sent by MPI. If the program has initialised MPI itself, it must have asked for
 /// MPI_THREAD_MULTIPLE, and finalizes MPI itself; otherwise MPI is finalized at the end of the process. Further calls
 /// return the same group; their options must be the same. Throws StateError if MPI supports too few threads, or if
-/// mpirun started several processes but the library has no MPI; BackendError if MPI fails.
+/// mpirun started several processes but is_mpi_available() is false; BackendError if MPI fails.
 std::shared_ptr<ProcessGroup> init(const ProcessGroupOptions& options = {});
 
 /// Returns whether init() was called.

@@ -35,8 +35,8 @@ struct SummaryWriterOptions {
 /// from several threads are safe. `wall_time` is the time of the event in seconds since 1970, by default now.
 ///
 /// All functions that write throw IoError if the file cannot be written, and StateError after close() and for a tag
-/// that is empty or not UTF-8. A build without Protocol Buffers cannot make a SummaryWriter: the constructor throws
-/// NotImplementedError. amp::TrainLog writes the usual values of a training step without further code.
+/// that is empty or not UTF-8. Where is_available() is false, the constructor throws NotImplementedError. amp::TrainLog
+/// writes the usual values of a training step without further code.
 class SummaryWriter {
  public:
   /// Creates the folder `log_dir` and a file in it. An empty `log_dir` stands for runs/<date>_<time>_<host><comment>.
@@ -47,7 +47,7 @@ class SummaryWriter {
   SummaryWriter(SummaryWriter&&) noexcept;
   SummaryWriter& operator=(SummaryWriter&&) noexcept;
 
-  /// Returns whether tandem was built with Protocol Buffers.
+  /// Returns whether the program is linked with tandem::io and that was built with Protocol Buffers.
   static bool is_available();
 
   const std::string& log_dir() const;
@@ -77,7 +77,8 @@ class SummaryWriter {
 
   /// Adds a picture [C, H, W] with 1 (grey), 3 (RGB) or 4 (RGBA) channels, as PNG. Floating values are multiplied by
   /// 255, limited to [0, 255] and rounded towards 0, as in PyTorch; NaN becomes 0. u8 values are taken as they are.
-  /// Throws ShapeError and DTypeError for other tensors, and NotImplementedError in a build without libpng.
+  /// Throws ShapeError and DTypeError for other tensors, and NotImplementedError where
+  /// data::can_read_png() is false.
   void add_image(const std::string& tag, const Tensor& image, int64_t step = 0, std::optional<double> wall_time = {});
 
   /// Adds the graph of the ops from which `output` was computed, as recorded for its backward, with the shapes of their

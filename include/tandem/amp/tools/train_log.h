@@ -88,8 +88,8 @@ class TrainLog {
   /// Throws StateError for a name that ends in none of .jsonl, .csv and .tfevents, for an empty list of files, for a
   /// negative first step, and for a CSV file to append to that lacks a column. Throws IoError if a file cannot be
   /// opened or is not a regular file: folders, devices, FIFOs and sockets are refused; and for an event file to append
-  /// to that is damaged. Throws NotImplementedError for an event file in a build without Protocol Buffers. With several
-  /// files to append to, `seconds` continues from the largest value.
+  /// to that is damaged. Throws NotImplementedError for an event file where io::SummaryWriter is not available. With
+  /// several files to append to, `seconds` continues from the largest value.
   explicit TrainLog(std::vector<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(std::initializer_list<std::string> files, const TrainLogOptions& options = {});
   explicit TrainLog(const std::string& file, const TrainLogOptions& options = {});

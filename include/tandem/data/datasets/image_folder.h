@@ -18,9 +18,9 @@ inline constexpr int64_t kMaxImageSide = 32768, kMaxImageElements = int64_t{1} <
 /// Reads a picture as f32 [3, H, W] in [0, 1], red, green and blue, from a PNG or JPEG file; which of them is found
 /// from its content. Grey pictures get three equal channels, transparency is dropped, 16 bits per channel become 8.
 /// Throws IoError, which names the file, if it is missing, damaged, cut off, in another format or too large, and
-/// NotImplementedError if tandem was built without libpng or libjpeg.
+/// NotImplementedError if the program is not linked with tandem::io, or that was built without libpng or libjpeg.
 Tensor read_image(const std::string& path);
-/// Returns whether this build can read PNG files, or JPEG files.
+/// Returns whether this program can read PNG files, or JPEG files.
 bool can_read_png();
 bool can_read_jpeg();
 
