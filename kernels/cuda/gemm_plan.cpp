@@ -175,6 +175,8 @@ void Plan::set_up(const Operands& first) {
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSA, key_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_TRANSB, key_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set<uint32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(key_));
+  // The default is the result's dtype except for float8 operands with an f32 result.
+  if (has_bias(key_.extra)) set<int32_t>(key_, operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(key_.result));
   set_scale_forms();
   set_addresses(first);
   make_layout(a_, key_.operands, key_.transpose_a ? key_.k : key_.m, key_.transpose_a ? key_.m : key_.k, key_.lda,

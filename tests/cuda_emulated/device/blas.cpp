@@ -27,6 +27,7 @@ struct EmulatedProduct {
   cublasComputeType_t compute;
   int32_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  int32_t bias_dtype = -1;
   void *vector = nullptr, *scale_a = nullptr, *scale_b = nullptr;
   int32_t mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F, mode_b = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 };
@@ -114,6 +115,17 @@ struct Call {
   double alpha, beta;
 };
 
+bool is_biased(const EmulatedProduct& p) {
+  return p.epilogue == CUBLASLT_EPILOGUE_BIAS || p.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+
+/// The dtype that the bias is read in. With float8 operands and an f32 result there is no default, and only bf16 is
+/// supported.
+DType bias_dtype(const EmulatedProduct& p, const EmulatedLayout& a, const EmulatedLayout& d) {
+  require(p.bias_dtype >= 0 || !is_float8(a.dtype) || d.dtype != kFloat, "the bias has no dtype");
+  return p.bias_dtype >= 0 ? type_of(static_cast<cudaDataType>(p.bias_dtype)) : d.dtype;
+}
+
 void run(const Call& c) {
   const bool transpose_a = c.what.transpose_a == CUBLAS_OP_T, transpose_b = c.what.transpose_b == CUBLAS_OP_T;
   // The column-major D = op(A) op(B) is the row-major D' = op(B)' op(A)'.
@@ -125,10 +137,11 @@ void run(const Call& c) {
   }
   const Backend& cpu = backend(kCPU);
   const bool relu = c.what.epilogue == CUBLASLT_EPILOGUE_RELU || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-  const bool biased = c.what.epilogue == CUBLASLT_EPILOGUE_BIAS || c.what.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
   if (std::isnan(c.alpha)) return cpu.fill(d, std::nan(""));
   Tensor bias;
-  if (biased) bias = device_tensor(c.what.vector, {c.d_layout.rows}, {1}, c.d_layout.dtype);
+  if (is_biased(c.what)) {
+    bias = device_tensor(c.what.vector, {c.d_layout.rows}, {1}, bias_dtype(c.what, c.a_layout, c.d_layout));
+  }
   GemmCall call{.d = d,
                 .a = left,
                 .b = right,
@@ -206,6 +219,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
       return read(product->transpose_b, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
       return read(product->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return read(product->bias_dtype, value, bytes);
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
       return read(product->scale_a, value, bytes);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
@@ -242,11 +257,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 }
 
 /// Returns two algorithms for every product, which store the requested alignments and the device.
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t preference, int wanted,
-                                              cublasLtMatmulHeuristicResult_t* results, int* count) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
+                                              int wanted, cublasLtMatmulHeuristicResult_t* results, int* count) {
   require(preference->most_workspace >= kWorkspace, "the workspace limit is too small");
+  if (is_biased(*product) && is_float8(a->dtype) && d->dtype == kFloat && bias_dtype(*product, *a, *d) != kBFloat16) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   *count = std::min(wanted, 2);
   for (int i = 0; i < *count; ++i) {
     results[i] = {{{preference->align_a, preference->align_b, preference->align_c, preference->align_d,

@@ -5,6 +5,7 @@
 
 #include "cuda_emulated/device/device.h"
 #include "tandem/amp/fp8.h"
+#include "tandem/backend.h"
 #include "tandem/cuda/device.h"
 #include "tandem/tandem.h"
 
@@ -34,6 +35,24 @@ TEST(Float8Products, BlockScaledProductsRunInFloat8) {
   EXPECT_EQ(of_128[CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F], device.major == 9 ? 1 : 0);
   const int64_t* of_32 = float8_products(amp::MXFP8BlockScaling(), 288);
   EXPECT_EQ(of_32[CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0], device.major >= 10 ? 3 : 0);
+}
+
+// cuBLASLt adds only a bias in bf16 to an f32 result.
+TEST(Float8Products, ABiasOfAnF32ResultIsAddedInF32) {
+  const DeviceProperties device = get_device_properties(current_device());
+  const auto codes = [](IntArrayRef sizes) { return rand(sizes, kCUDA).to(kFloat8_e4m3fn); };
+  const Tensor x = codes({64, 32}), w = codes({48, 32}), bias = mul(rand({48}, kCUDA), 100), scale = ones({1}, kCUDA);
+  const auto product = [&](const Tensor& added) {
+    const Tensor y = empty({64, 48}, kCUDA);
+    backend(y).gemm({.d = y, .a = x, .b = w.t(), .bias = added, .scales_a = {scale}, .scales_b = {scale}});
+    return y;
+  };
+  emulated::counts() = {};
+  const Tensor y = product(bias);
+  synchronize();
+  EXPECT_EQ(emulated::counts().float8_products[CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F],
+            10 * device.major + device.minor >= 89);
+  EXPECT_EQ(sub(y, add(product({}), bias)).abs().max().item<float>(), 0);
 }
 
 TEST(Float8Products, OtherSizesAreWidened) {
