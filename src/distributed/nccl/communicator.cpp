@@ -1,18 +1,21 @@
 #include "src/distributed/nccl/communicator.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "src/distributed/nccl/check.h"
 #include "src/distributed/signature.h"
+#include "tandem/backend.h"
 #include "tandem/base/check.h"
 #include "tandem/tensor/checks.h"
 #include "tandem/tensor/device_guard.h"
+#include "tandem/tensor/factories.h"
 
 namespace tandem::distributed {
 namespace {
 
-constexpr auto kConnectPause = std::chrono::milliseconds(1);  // while NCCL connects ranks
+constexpr auto kLongestPause = std::chrono::microseconds(1000);  // between looks at a call that NCCL carries out
 
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -67,6 +70,45 @@ Elements elements_of(const Collective& call) {
   return {type_of(any.dtype()), op_of(call.op), false};
 }
 
+bool follow_each_other(const std::vector<Tensor>& parts) {
+  for (size_t r = 1; r < parts.size(); ++r) {
+    if (parts[r].raw_bytes() != static_cast<char*>(parts[0].raw_bytes()) + r * parts[0].nbytes()) return false;
+  }
+  return true;
+}
+
+/// The parts of all ranks, which are equal, as the one block that NCCL reads or writes.
+class Block {
+ public:
+  /// Makes a copy, with undefined values, unless the parts follow each other in memory.
+  explicit Block(const std::vector<Tensor>& parts) : parts_(parts) {
+    if (follow_each_other(parts)) return;
+    copy_ = empty({static_cast<int64_t>(parts.size()) * parts[0].numel()},
+                  TensorOptions(parts[0].dtype()).device(parts[0].device()));
+  }
+  void* data() const { return copy_.defined() ? copy_.raw_bytes() : parts_[0].raw_bytes(); }
+  void read_parts() const {
+    for_each_copied([](const Tensor& part, const Tensor& place) { backend(part).copy(place, part); });
+  }
+  void write_parts() const {
+    for_each_copied([](const Tensor& part, const Tensor& place) { backend(part).copy(part, place); });
+  }
+
+ private:
+  template <class F>
+  void for_each_copied(const F& function) const {
+    if (!copy_.defined() || copy_.numel() == 0) return;
+    int64_t offset = 0;
+    for (const Tensor& part : parts_) {
+      function(part, make_view(copy_, part.sizes(), part.strides(), offset));
+      offset += part.numel();
+    }
+  }
+
+  const std::vector<Tensor>& parts_;
+  Tensor copy_;
+};
+
 }  // namespace
 
 Communicator::Communicator(const ncclUniqueId& id, int rank, int size, Device device,
@@ -101,13 +143,15 @@ void Communicator::close() {
 
 void Communicator::finish(ncclResult_t code, const char* call) {
   const auto end = std::chrono::steady_clock::now() + timeout_;
+  auto pause = std::chrono::microseconds(0);
   while (code == ncclInProgress) {
     if (const std::exception_ptr error = hosts_->failure()) std::rethrow_exception(error);
     TANDEM_CHECK(std::chrono::steady_clock::now() < end, StateError,
                  "{} has not connected the ranks within {} ms; see whether a rank hangs or has left, or set a longer "
                  "timeout",
                  call, timeout_.count());
-    std::this_thread::sleep_for(kConnectPause);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause + std::chrono::microseconds(1), kLongestPause);
     check_nccl(ncclCommGetAsyncError(comm_, &code), "ncclCommGetAsyncError", comm_);
   }
   check_nccl(code, call, comm_);
@@ -119,9 +163,9 @@ void Communicator::abort() noexcept {
 }
 
 std::optional<std::string> Communicator::error() {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
   ncclResult_t state = ncclSuccess;
-  if (!comm_ || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return std::nullopt;
+  if (!lock || !comm_ || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return std::nullopt;
   if (state == ncclSuccess || state == ncclInProgress) return std::nullopt;
   return nccl_message(state, comm_);
 }
@@ -155,18 +199,12 @@ void Communicator::launch(const Collective& call) {
   const auto receive = [&](const Tensor& t, int peer) {
     if (t.numel()) check(ncclRecv(t.raw_bytes(), e.count(t), e.type, peer, comm_, stream), "ncclRecv");
   };
-  const auto broadcast = [&](const Tensor& from, const Tensor& to, int root) {
-    check(ncclBroadcast(from.raw_bytes(), to.raw_bytes(), e.count(to), e.type, root, comm_, stream), "ncclBroadcast");
-  };
-  // `to` is null except on the root.
-  const auto reduce = [&](const Tensor& from, const Tensor* to, int root) {
-    void* result = to ? to->raw_bytes() : nullptr;
-    check(ncclReduce(from.raw_bytes(), result, e.count(from), e.type, e.op, root, comm_, stream), "ncclReduce");
-  };
   const auto all = [&](const auto& each) {
     for (int r = 0; r < size_; ++r) each(static_cast<size_t>(r), r);
   };
 
+  const StreamGuard on(stream_);  // of blocks and their copies
+  std::optional<Block> block;
   check_nccl(ncclGroupStart(), "ncclGroupStart");
   switch (call.kind) {
     case Kind::all_reduce: {
@@ -174,18 +212,31 @@ void Communicator::launch(const Collective& call) {
       check(ncclAllReduce(x.raw_bytes(), x.raw_bytes(), e.count(x), e.type, e.op, comm_, stream), "ncclAllReduce");
       break;
     }
-    case Kind::broadcast:
-      broadcast(call.outputs[0], call.outputs[0], call.peer);
+    case Kind::broadcast: {
+      const Tensor& x = call.outputs[0];
+      check(ncclBroadcast(x.raw_bytes(), x.raw_bytes(), e.count(x), e.type, call.peer, comm_, stream), "ncclBroadcast");
       break;
-    case Kind::reduce:
-      reduce(call.inputs[0], call.outputs.empty() ? nullptr : &call.outputs[0], call.peer);
+    }
+    case Kind::reduce: {
+      const Tensor& x = call.inputs[0];
+      void* result = call.outputs.empty() ? nullptr : call.outputs[0].raw_bytes();  // except on the root
+      check(ncclReduce(x.raw_bytes(), result, e.count(x), e.type, e.op, call.peer, comm_, stream), "ncclReduce");
       break;
-    case Kind::all_gather:
-      all([&](size_t r, int root) { broadcast(call.inputs[0], call.outputs[r], root); });
+    }
+    case Kind::all_gather: {
+      const Tensor& x = call.inputs[0];
+      block.emplace(call.outputs);
+      check(ncclAllGather(x.raw_bytes(), block->data(), e.count(x), e.type, comm_, stream), "ncclAllGather");
       break;
-    case Kind::reduce_scatter:
-      all([&](size_t r, int root) { reduce(call.inputs[r], root == rank_ ? &call.outputs[0] : nullptr, root); });
+    }
+    case Kind::reduce_scatter: {
+      const Tensor& y = call.outputs[0];
+      block.emplace(call.inputs);
+      block->read_parts();
+      check(ncclReduceScatter(block->data(), y.raw_bytes(), e.count(y), e.type, e.op, comm_, stream),
+            "ncclReduceScatter");
       break;
+    }
     case Kind::all_to_all:
       all([&](size_t r, int peer) {
         send(call.inputs[r], peer);
@@ -210,6 +261,7 @@ void Communicator::launch(const Collective& call) {
       break;
   }
   finish(ncclGroupEnd(), "ncclGroupEnd");
+  if (call.kind == Kind::all_gather) block->write_parts();
 }
 
 }  // namespace tandem::distributed

@@ -34,7 +34,8 @@ class Communicator {
   /// Ends the work under way, also if other ranks never join it; what it should have written is undefined. Later calls
   /// throw. From any thread.
   void abort() noexcept;
-  /// The message of an error since the last call, such as a lost connection. From any thread.
+  /// The message of an error since the last call, such as a lost connection. Empty while another thread waits for NCCL:
+  /// that thread reports the error. From any thread.
   std::optional<std::string> error();
 
  private:

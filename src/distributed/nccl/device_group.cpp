@@ -162,11 +162,9 @@ class DeviceGroup final : public ProcessGroup {
   std::unique_ptr<Watchdog> make_watchdog() {
     OpenGroups::instance().add(this);
     return std::make_unique<Watchdog>(host_, options_.timeout, [this](const std::exception_ptr& error) {
-      {
-        const std::lock_guard lock(mutex_);
-        for (const auto& [key, communicator] : communicators_) communicator->abort();
-      }
-      host_->abort(message_of(error));
+      host_->abort(message_of(error));  // first: a thread that waits for NCCL sees it and lets the communicator go
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, communicator] : communicators_) communicator->abort();
     });
   }
 

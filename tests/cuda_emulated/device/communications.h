@@ -1,6 +1,7 @@
 #pragma once
 // What tests see and change of NCCL on the emulated devices.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,8 @@ void clear_communications();
 
 /// Makes the communicators of this rank report an error, such as ncclRemoteError; ncclSuccess ends that.
 void set_communication_error(int rank, ncclResult_t code);
+
+/// Makes each group of calls of this rank stay in progress for so many looks of the host.
+void set_communication_looks(int rank, int64_t count);
 
 }  // namespace tandem::cuda::emulated

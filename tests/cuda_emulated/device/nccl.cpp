@@ -19,13 +19,13 @@ using namespace tandem::cuda::emulated;
 
 namespace {
 
-enum class Kind { all_reduce, broadcast, reduce, send, recv };
+enum class Kind { all_reduce, broadcast, reduce, all_gather, reduce_scatter, send, recv };
 
 struct Call {
   Kind kind;
   const void* from;
   void* to;
-  size_t count;
+  size_t count;  ///< elements of this rank's part
   ncclDataType_t type;
   ncclRedOp_t op;
   int peer;  ///< the root, or the other side
@@ -62,6 +62,7 @@ std::map<int64_t, std::shared_ptr<Clique>>& cliques() {
 }
 std::vector<Communication> recorded;
 std::map<int, ncclResult_t> errors;  // by rank
+std::map<int, int64_t> looks;        // by rank: how often a group of calls is still in progress
 
 DType type_of(ncclDataType_t type) {
   switch (type) {
@@ -85,8 +86,11 @@ DType type_of(ncclDataType_t type) {
   return kFloat;
 }
 
-Tensor vector_of(const void* data, const Call& c) {
-  return device_tensor(data, {static_cast<int64_t>(c.count)}, {1}, type_of(c.type));
+/// Part r of a block.
+Tensor vector_of(const void* data, const Call& c, size_t r = 0) {
+  const DType dtype = type_of(c.type);
+  return device_tensor(static_cast<const char*>(data) + r * c.count * element_size(dtype),
+                       {static_cast<int64_t>(c.count)}, {1}, dtype);
 }
 
 double combined(ncclRedOp_t op, double a, double b) {
@@ -100,12 +104,12 @@ double combined(ncclRedOp_t op, double a, double b) {
   }
 }
 
-/// The combination of the ranks' elements, in f64.
-Tensor combination(const std::vector<const Call*>& parts) {
+/// The combination of the ranks' elements, in f64: of part `part` of their blocks.
+Tensor combination(const std::vector<const Call*>& parts, size_t part = 0) {
   const Backend& cpu = backend(kCPU);
   const auto wide = [&](const Call& c) {
     const Tensor x = empty({static_cast<int64_t>(c.count)}, TensorOptions(kDouble).device(kCPU));
-    cpu.copy(x, vector_of(c.from, c));
+    cpu.copy(x, vector_of(c.from, c, part));
     return x;
   };
   const Call& first = *parts[0];
@@ -131,6 +135,21 @@ void run_collective(const std::vector<const Call*>& parts) {
     for (const Call* c : parts) {
       if (c->to != parts[root]->from) cpu.copy(vector_of(c->to, *c), value);
     }
+    return;
+  }
+  if (first.kind == Kind::all_gather) {
+    for (const Call* to : parts) {
+      for (size_t r = 0; r < parts.size(); ++r) {
+        const Tensor place = vector_of(to->to, *to, r), value = vector_of(parts[r]->from, *to);
+        if (place.raw_bytes() != value.raw_bytes()) cpu.copy(place, value);
+      }
+    }
+    return;
+  }
+  if (first.kind == Kind::reduce_scatter) {
+    std::vector<Tensor> results;  // before any is written: an output may be its rank's part of the inputs
+    for (size_t r = 0; r < parts.size(); ++r) results.push_back(combination(parts, r));
+    for (size_t r = 0; r < parts.size(); ++r) cpu.copy(vector_of(parts[r]->to, *parts[r]), results[r]);
     return;
   }
   const Tensor result = combination(parts);
@@ -189,6 +208,7 @@ struct ncclComm {
   std::shared_ptr<Clique> clique;
   int rank, device;
   int64_t rounds = 0;
+  int64_t looks = 0;  ///< how often the last calls are still in progress
   std::vector<std::pair<cudaStream_t, MeetingPtr>> joined;
 };
 
@@ -262,6 +282,11 @@ void set_communication_error(int rank, ncclResult_t code) {
   }
 }
 
+void set_communication_looks(int rank, int64_t count) {
+  const Lock lock(mutex());
+  looks[rank] = count;
+}
+
 }  // namespace tandem::cuda::emulated
 
 const char* ncclGetErrorString(ncclResult_t code) {
@@ -296,12 +321,17 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   const bool is_taken = std::any_of(clique->devices.begin(), clique->devices.end(),
                                     [&](const auto& other) { return other.second == device; });
   clique->devices[rank] = device;
-  *comm = new ncclComm{clique, rank, device, 0, {}};
+  *comm = new ncclComm{.clique = clique, .rank = rank, .device = device, .joined = {}};
   return is_taken ? ncclInvalidUsage : ncclInProgress;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* code) {
   const Lock lock(mutex());
+  if (comm->looks > 0) {
+    --comm->looks;
+    *code = ncclInProgress;
+    return ncclSuccess;
+  }
   const std::set<int> devices = [&] {
     std::set<int> all;
     for (const auto& [rank, device] : comm->clique->devices) all.insert(device);
@@ -336,7 +366,9 @@ ncclResult_t ncclGroupEnd() {
   OpenGroup& group = open_group;
   if (--group.depth > 0 || group.calls.empty()) return ncclSuccess;
   start(group.comm, group.stream, std::exchange(group.calls, {}));
-  return ncclSuccess;
+  const Lock lock(mutex());
+  group.comm->looks = looks[group.comm->rank];
+  return group.comm->looks > 0 ? ncclInProgress : ncclSuccess;
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,
@@ -350,6 +382,14 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
 ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
                         ncclComm_t comm, cudaStream_t stream) {
   return add("ncclReduce", comm, stream, {Kind::reduce, from, to, count, type, op, root});
+}
+ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  return add("ncclAllGather", comm, stream, {Kind::all_gather, from, to, count, type, ncclSum, 0});
+}
+ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
+  return add("ncclReduceScatter", comm, stream, {Kind::reduce_scatter, from, to, count, type, op, 0});
 }
 ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "cuda_emulated/device/communications.h"
@@ -27,7 +29,13 @@ using std::chrono::milliseconds;
 class Nccl : public ::testing::Test {
  protected:
   void SetUp() override { cuda::emulated::clear_communications(); }
-  void TearDown() override { accelerator().fail(nullptr); }
+  void TearDown() override {
+    accelerator().fail(nullptr);
+    for (const int rank : {0, 1}) {
+      cuda::emulated::set_communication_error(rank, ncclSuccess);
+      cuda::emulated::set_communication_looks(rank, 0);
+    }
+  }
 
   /// Runs `rank(group)` on two threads, each with a device.
   static void on_two(const std::function<void(const Group&)>& rank,
@@ -106,6 +114,53 @@ TEST_F(Nccl, MemoryIsNotReusedBeforeTheCallHasRead) {
       group->all_reduce(ones({1}));
       EXPECT_EQ(y.mean().item<float>(), 1);
       EXPECT_EQ(z.mean().item<float>(), 2);
+    }
+  });
+}
+
+// The parts of all ranks may follow each other in memory or not.
+TEST_F(Nccl, GatheringAndScatteringAreOneCall) {
+  on_two([](const Group& group) {
+    const auto rank = group->rank();
+    const Tensor block = zeros({2, 3}), apart = zeros({3}), mine = full({3}, 1.0 + rank);
+    for (const std::vector<Tensor>& parts :
+         {std::vector{block.select(0, 0), block.select(0, 1)}, std::vector{block.select(0, 1), apart}}) {
+      for (const Tensor& part : parts) part.zero_();
+      group->all_gather(parts, mine);
+      EXPECT_EQ(parts[0].min().item<float>(), 1);
+      EXPECT_EQ(parts[1].max().item<float>(), 2);
+      group->reduce_scatter(mine, parts);
+      EXPECT_EQ(mine.min().item<float>(), 2 * (1 + rank));
+      mine.fill_(1 + rank);
+    }
+  });
+  std::map<std::string, int> calls;
+  for (const Communication& c : cuda::emulated::communications()) ++calls[c.call];
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"ncclAllGather", 4}, {"ncclReduceScatter", 4}}));
+}
+
+TEST_F(Nccl, CallsThatNcclStartsLaterAreWaitedFor) {
+  for (const int rank : {0, 1}) cuda::emulated::set_communication_looks(rank, 3);
+  on_two([](const Group& group) {
+    const Tensor x = ones({5});
+    for (int i = 0; i < 3; ++i) group->all_reduce(x);
+    EXPECT_EQ(x.sum().item<float>(), 40);
+  });
+}
+
+TEST_F(Nccl, ARankThatWaitsForNcclLearnsOfAFailure) {
+  on_two([](const Group& group) {
+    group->all_reduce(ones({1}));
+    cuda::synchronize();
+    group->barrier();
+    static_cast<void>(group->send_async(ones({4}), 1 - group->rank()));  // nobody receives it
+    group->barrier();
+    if (group->rank() == 0) {
+      cuda::emulated::set_communication_looks(0, int64_t{1} << 40);  // all but forever
+      cuda::emulated::set_communication_error(0, ncclRemoteError);
+      EXPECT_THROWS(group->all_reduce(ones({4})), StateError, "NCCL reports remote process exited");
+    } else {
+      EXPECT_NE(failure().find("NCCL reports remote process exited"), std::string::npos);
     }
   });
 }
@@ -215,7 +270,6 @@ TEST_F(Nccl, ErrorsOfTheNetworkAreReported) {
     const std::string message = failure();
     EXPECT_NE(message.find("NCCL reports remote process exited"), std::string::npos) << message;
     group->abort("the test ends");
-    cuda::emulated::set_communication_error(0, ncclSuccess);
   });
 }
 
