@@ -77,6 +77,9 @@ foreach(variant sides_first turing)
   set_tests_properties(cuda_emulated_${variant} PROPERTIES ENVIRONMENT "${${variant}};OMP_WAIT_POLICY=passive")
 endforeach()
 
+add_test(NAME cuda_emulated_unlike COMMAND tandem_cuda_emulated_test --gtest_brief=1 --gtest_filter=UnlikeDevices.*)
+set_tests_properties(cuda_emulated_unlike PROPERTIES ENVIRONMENT TANDEM_EMULATED_CAPABILITY=9.0,6.1)
+
 # program_on_cuda(name libraries...): the objects of the target tandem_<name>, linked with the device.
 function(program_on_cuda name)
   set(target tandem_on_cuda_${name})

@@ -3,6 +3,11 @@
 // copy from pageable memory has read it when the call returns; a copy from page-locked memory reads it later.
 #include "kernels/cuda/cross_device_copy.h"
 
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <utility>
+
 #include "kernels/cuda/failure.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/runtime.h"
@@ -61,9 +66,33 @@ void to_host(const Tensor& dst, const Tensor& src) {
   if (host.raw_bytes() != dst.raw_bytes()) cpu::backend().copy(dst, host);
 }
 
+void allow_access(int device, int peer) {
+  int possible = 0;
+  TANDEM_CUDA(cudaDeviceCanAccessPeer, &possible, device, peer);
+  if (!possible) return;
+  const DeviceGuard on(Device(kCUDA, device));
+  const cudaError_t code = driver().cudaDeviceEnablePeerAccess(peer, 0);
+  if (code == cudaErrorPeerAccessAlreadyEnabled) {  // by another library in this process
+    driver().cudaGetLastError();
+  } else {
+    check("cudaDeviceEnablePeerAccess", code);
+  }
+}
+
+/// Lets two devices access each other's memory where the machine can, so that copies do not pass through the host's.
+void connect(int a, int b) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, int>> connected;
+  const std::lock_guard lock(mutex);
+  if (!connected.insert(std::minmax(a, b)).second) return;
+  allow_access(a, b);
+  allow_access(b, a);
+}
+
 /// Copies on dst's stream, after the current work of src's stream. Later work on src's stream waits for the copy, so
 /// src may be overwritten.
 void to_other_device(const Tensor& dst, const Tensor& src) {
+  connect(src.device().index(), dst.device().index());
   const DeviceGuard on(src.device());
   Tensor ready = src;
   if (!is_one_block(dst, src)) {

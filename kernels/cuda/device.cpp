@@ -1,6 +1,8 @@
 // Devices: the available ones, and the current one of each thread.
 #include "tandem/cuda/device.h"
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/accelerator.h"
@@ -15,13 +17,21 @@ namespace {
 
 struct Devices {
   std::vector<DeviceProperties> all;
-  std::vector<int> threads;  ///< the maximum number of resident threads per device
-  std::string reason;        ///< why there are no devices
+  std::vector<int> threads;           ///< the maximum number of resident threads per device
+  std::vector<std::string> refusals;  ///< per device: why this build has no code for it. Empty: it has
+  std::string reason;                 ///< why no device can be used
 };
 
 std::string version(int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); }
 
-/// Finds the usable devices. If there are none, `reason` says why.
+std::string refusal_of(const DeviceProperties& p) {
+  constexpr int least = TANDEM_LEAST_ARCHITECTURE;
+  if (p.major * 10 + p.minor >= least) return "";
+  return fmt::format("{} has compute capability {}.{}, but this build has code for {}.{} and above", p.name, p.major,
+                     p.minor, least / 10, least % 10);
+}
+
+/// Finds the devices. If none can be used, there are none, and `reason` says why.
 Devices find_devices() {
   Devices devices;
   int driver_version = 0, runtime_version = 0, count = 0;
@@ -50,12 +60,10 @@ Devices find_devices() {
     TANDEM_CUDA(cudaGetDeviceProperties, &p, i);
     devices.all.push_back({p.name, p.major, p.minor, p.multiProcessorCount, p.totalGlobalMem});
     devices.threads.push_back(p.multiProcessorCount * p.maxThreadsPerMultiProcessor);
+    devices.refusals.push_back(refusal_of(devices.all.back()));
   }
-  constexpr int least = TANDEM_LEAST_ARCHITECTURE;
-  const int first = devices.all[0].major * 10 + devices.all[0].minor;
-  if (first < least) {
-    devices.reason = fmt::format("{} has compute capability {}.{}, but this build has code for {}.{} and above",
-                                 devices.all[0].name, first / 10, first % 10, least / 10, least % 10);
+  if (std::ranges::none_of(devices.refusals, &std::string::empty)) {
+    devices.reason = devices.refusals[0];
     devices.all.clear();
   }
   return devices;
@@ -79,6 +87,15 @@ int checked_index(const char* call, int device) {
   return device;
 }
 
+/// The index of a device for which this build has code.
+int usable_index(const char* call, int device) {
+  const std::string& refusal = devices().refusals[static_cast<size_t>(checked_index(call, device))];
+  if (refusal.empty()) return device;
+  const OpScope op(call);
+  TANDEM_THROW(DeviceError, "cuda:{} cannot be used: {}; use another device, or hide this one by CUDA_VISIBLE_DEVICES",
+               device, refusal);
+}
+
 }  // namespace
 
 bool is_available() { return !devices().all.empty(); }
@@ -92,7 +109,7 @@ int current_device() {
   return device;
 }
 
-void set_device(int device) { TANDEM_CUDA(cudaSetDevice, checked_index("set_device", device)); }
+void set_device(int device) { TANDEM_CUDA(cudaSetDevice, usable_index("set_device", device)); }
 
 void synchronize() {
   const OpScope op("synchronize");
@@ -106,7 +123,7 @@ const DeviceProperties& get_device_properties(int device) {
   return devices().all[static_cast<size_t>(checked_index("get_device_properties", device))];
 }
 
-int index_of(Device device) { return device.index() >= 0 ? checked_index("Device", device.index()) : current_device(); }
+int index_of(Device device) { return usable_index("Device", device.index() >= 0 ? device.index() : current_device()); }
 
 void check_multiplies(DType dtype, Device device) {
   if (dtype != kBFloat16) return;

@@ -17,6 +17,8 @@ namespace tandem::cuda {
   X(cudaGetDevice, (int*))                                                       \
   X(cudaSetDevice, (int))                                                        \
   X(cudaGetDeviceProperties, (cudaDeviceProp*, int))                             \
+  X(cudaDeviceCanAccessPeer, (int*, int, int))                                   \
+  X(cudaDeviceEnablePeerAccess, (int, unsigned))                                 \
   X(cudaDeviceSynchronize, ())                                                   \
   X(cudaGetLastError, ())                                                        \
   X(cudaMemGetInfo, (size_t*, size_t*))                                          \

@@ -107,6 +107,11 @@ Driver make() {
     p->totalGlobalMem = size_t{1} << 30;
     return called("cudaGetDeviceProperties");
   };
+  d.cudaDeviceCanAccessPeer = [](int* possible, int, int) {
+    *possible = 1;
+    return called("cudaDeviceCanAccessPeer");
+  };
+  d.cudaDeviceEnablePeerAccess = [](int, unsigned) { return called("cudaDeviceEnablePeerAccess"); };
   d.cudaDeviceSynchronize = [] { return called_outside_captures("cudaDeviceSynchronize"); };
   d.cudaGetLastError = [] { return std::exchange(last_error, cudaSuccess); };
   d.cudaMemGetInfo = [](size_t* free, size_t* total) {

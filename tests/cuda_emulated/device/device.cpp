@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -12,6 +13,9 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,7 +48,8 @@ bool spoilt = false, behind = false;
 thread_local int device_of_thread = 0;
 thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
 thread_local cudaError_t last_error = cudaSuccess;
-std::map<const char*, size_t> pinned;  ///< bytes by address
+std::map<const char*, size_t> pinned;      ///< bytes by address
+std::set<std::pair<int, int>> accessible;  ///< devices, and peers whose memory they access
 
 /// May be locked by any thread; recursive, because kernels call back when they trap.
 std::recursive_mutex& mutex() {
@@ -74,20 +79,26 @@ bool run_waiting(Lock& lock, const Run& run) {
   }
 }
 
-/// The compute capability: TANDEM_EMULATED_CAPABILITY, such as 7.5, or an H100's.
+/// The compute capabilities of the devices: TANDEM_EMULATED_CAPABILITY, such as 7.5 or 9.0,6.1 (then the last device's
+/// is that of the others, too), or an H100's.
 struct Capability {
   int major = 9, minor = 0;
 };
-const Capability& capability() {
-  static const Capability asked_for = [] {
-    Capability c;
+const Capability& capability(int device = device_of_thread) {
+  static const std::vector<Capability> asked_for = [] {
     const char* text = std::getenv("TANDEM_EMULATED_CAPABILITY");
-    if (text && std::sscanf(text, "%d.%d", &c.major, &c.minor) != 2) {
-      throw Misuse("TANDEM_EMULATED_CAPABILITY is not a compute capability such as 7.5");
+    std::vector<Capability> all;
+    std::istringstream list(text ? text : "9.0");
+    for (std::string one; std::getline(list, one, ',');) {
+      Capability c;
+      if (std::sscanf(one.c_str(), "%d.%d", &c.major, &c.minor) != 2) {
+        throw Misuse("TANDEM_EMULATED_CAPABILITY is not a list of compute capabilities such as 7.5");
+      }
+      all.push_back(c);
     }
-    return c;
+    return all;
   }();
-  return asked_for;
+  return asked_for[std::min(static_cast<size_t>(device), asked_for.size() - 1)];
 }
 
 /// The number of devices: TANDEM_EMULATED_DEVICES, or two.
@@ -265,9 +276,17 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   if (device < 0 || device >= device_count_asked_for()) return fail(cudaErrorInvalidDevice);
-  *p = {"emulated", capability().major, capability().minor, 1,
-        1280,       kDeviceBytes};  // so few threads that grid-stride loops iterate
+  *p = {"emulated",  capability(device).major, capability(device).minor, 1, 1280,
+        kDeviceBytes};  // so few threads that grid-stride loops iterate
   return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int peer) {
+  return *possible = device != peer, cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  const Lock lock;
+  const bool is_new = accessible.insert({device_of_thread, peer}).second;
+  return is_new ? cudaSuccess : fail(cudaErrorPeerAccessAlreadyEnabled);
 }
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
@@ -315,7 +334,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     throw Misuse("the kind of a copy differs from that of its addresses");
   }
   Queue& stream = queue_of(handle);
-  const DeviceSet devices = only(device_of_memory(from)) | only(device_of_memory(to));
+  const int source = device_of_memory(from), destination = device_of_memory(to);
+  if (from_device && to_device && source != destination && !accessible.contains({source, destination})) {
+    ++counts().copies_through_host;
+  }
+  const DeviceSet devices = only(source) | only(destination);
   if (is_pageable(from)) {
     const auto* begin = static_cast<const char*>(from);
     give(stream, {devices,

@@ -19,7 +19,8 @@ struct Counts {
   int64_t graph_launches = 0;
   int64_t waits = 0;                ///< waits of the host
   int64_t allocations = 0;          ///< allocations of device memory and page-locked memory
-  int64_t copies = 0;               ///< copies between host and device
+  int64_t copies = 0;               ///< copies between host and device, or two devices
+  int64_t copies_through_host = 0;  ///< between devices that do not access each other's memory
   int64_t float8_products[4] = {};  ///< by the mode of A's scales (cublasLtMatmulMatrixScale_t)
 };
 Counts& counts();

@@ -61,6 +61,13 @@ TEST(TwoDevices, CopiesCrossInOrder) {
   });
 }
 
+TEST(TwoDevices, CopiesDoNotPassThroughTheHost) {
+  const int64_t before = emulated::counts().copies_through_host;
+  const Tensor x = ones({4}, kSecond).to(kFirst);
+  EXPECT_EQ(x.to(kSecond).sum().item<float>(), 4);
+  EXPECT_EQ(emulated::counts().copies_through_host, before);
+}
+
 TEST(TwoDevices, CopiesFollowTheCurrentStreams) {
   in_both_orders([] {
     const Stream here = stream_from_pool(kFirst), there = stream_from_pool(kSecond);
