@@ -25,7 +25,7 @@ struct Devices {
 std::string version(int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); }
 
 std::string refusal_of(const DeviceProperties& p) {
-  constexpr int least = TANDEM_LEAST_ARCHITECTURE;
+  const int least = driver().least_architecture;
   if (p.major * 10 + p.minor >= least) return "";
   return fmt::format("{} has compute capability {}.{}, but this build has code for {}.{} and above", p.name, p.major,
                      p.minor, least / 10, least % 10);

@@ -7,6 +7,7 @@ namespace tandem::cuda {
 template <>
 const Driver& library_table<Driver>() {
   static constexpr Driver table = {
+      .least_architecture = TANDEM_LEAST_ARCHITECTURE,
 #define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudaError_t(*) PARAMETERS>(&::NAME),
       TANDEM_CUDA_CALLS(TANDEM_CALL)
 #undef TANDEM_CALL
