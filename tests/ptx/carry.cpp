@@ -13,7 +13,7 @@ template <class T, class Wide>
 void with_carry(Warp& w, const Instruction& i, Lanes lanes) {
   const bool product = i.variant & multiplies;
   const Row &a = w.row(i.from[0]), &b = w.row(i.from[1]), &c = w.row(i.from[product ? 2 : 1]);
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   for_lanes(lanes, [&](int lane) {
     const auto l = static_cast<size_t>(lane);
     T x = as<T>(a[l]);

@@ -90,7 +90,7 @@ void select(Warp& w, const Instruction& i, Lanes lanes) {
   const Row &a = w.row(i.from[0]), &b = w.row(i.from[1]);
   const Lanes good =
       ((truth & w.defined_lanes(i.from[0])) | (~truth & w.defined_lanes(i.from[1]))) & w.defined_lanes(i.from[2]);
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   const int bytes = bytes_of(i.type);
   const uint64_t mask = bytes == 8 ? ~uint64_t{0} : (uint64_t{1} << 8 * bytes) - 1;
   for_lanes(lanes, [&](int l) {

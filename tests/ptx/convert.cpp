@@ -10,7 +10,6 @@ namespace tandem::ptx {
 namespace {
 
 bool is_float(Type t) { return t >= Type::f16; }
-bool is_signed(Type t) { return t >= Type::s8 && t <= Type::s64; }
 const Format& format_of(Type t) {
   return t == Type::f16 || t == Type::f16x2 ? kF16 : t == Type::bf16 || t == Type::bf16x2 ? kBf16 : kF32;
 }
@@ -83,7 +82,7 @@ uint64_t to_register(uint64_t bits, Type t, unsigned bytes) {
 
 void convert(Warp& w, const Instruction& i, Lanes lanes) {
   const Row& from = w.row(i.from[0]);
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   const bool from_float = is_float(i.source_type), to_a_float = is_float(i.type);
   for_lanes(lanes, [&](int lane) {
     const auto l = static_cast<size_t>(lane);
@@ -108,7 +107,7 @@ void convert(Warp& w, const Instruction& i, Lanes lanes) {
 /// Two f32 numbers to a pair: the first source is the upper half.
 void convert_pair(Warp& w, const Instruction& i, Lanes lanes) {
   const Row &high = w.row(i.from[0]), &low = w.row(i.from[1]);
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   for_lanes(lanes, [&](int lane) {
     const auto l = static_cast<size_t>(lane);
     const auto code = [&](uint64_t bits) { return to_float(float_in(bits, Type::f32), i) & 0xffff; };

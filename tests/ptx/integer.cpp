@@ -188,7 +188,7 @@ void combine(Warp& w, const Instruction& i, Lanes lanes) {
       if (known == deciding) good |= Lanes{1} << l;
     });
   }
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   for_lanes(lanes, [&](int l) {
     const auto at = static_cast<size_t>(l);
     out[at] = static_cast<T>(is_and ? x[at] & y[at] : x[at] | y[at]);
@@ -229,7 +229,7 @@ void combine_predicates(Warp& w, const Instruction& i, Lanes lanes) {
 /// to = from[1] with the low bits of from[0] inserted at bit from[2], from[3] bits wide.
 void insert_bits(Warp& w, const Instruction& i, Lanes lanes) {
   const Row &a = w.row(i.from[0]), &b = w.row(i.from[1]), &at = w.row(i.from[2]), &count = w.row(i.from[3]);
-  Row& out = w.row(i.to[0]);
+  Row& out = w.result(i.to[0]);
   const auto bits = static_cast<uint64_t>(8 * bytes_of(i.type));
   for_lanes(lanes, [&](int lane) {
     const auto l = static_cast<size_t>(lane);

@@ -70,6 +70,15 @@ Type Opcode::take_type() {
   return Type::none;
 }
 
+Space Opcode::take_space() {
+  constexpr std::pair<const char*, Space> spaces[] = {
+      {"global", Space::global}, {"shared", Space::shared}, {"local", Space::local}, {"param", Space::param}};
+  for (const auto& [name, space] : spaces) {
+    if (take(name)) return space;
+  }
+  return Space::generic;
+}
+
 void Opcode::take_rounding(Instruction& i) {
   constexpr std::pair<const char*, Rounding> modes[] = {
       {"rn", Rounding::nearest}, {"rz", Rounding::zero}, {"rm", Rounding::down}, {"rp", Rounding::up}};
@@ -80,6 +89,13 @@ void Opcode::take_rounding(Instruction& i) {
       i.integral = true;
     }
   }
+}
+
+bool has_result(const std::string& opcode) {
+  constexpr const char* without[] = {"st", "bra", "ret", "trap", "cp", "bar", "red"};
+  const Opcode op(opcode);
+  if (opcode.starts_with("bar.red")) return true;
+  return std::ranges::find(without, op.mnemonic()) == std::end(without);
 }
 
 }  // namespace tandem::ptx

@@ -18,6 +18,8 @@ class Opcode {
   std::string left() const;
   /// Takes the next type, from the left; none if there is none.
   Type take_type();
+  /// Takes .shared and its like; generic if there is none.
+  Space take_space();
   /// Takes .rn, .rz, .rm and .rp, or with an i at the end (to integers: sets `integral`).
   void take_rounding(Instruction& i);
 
@@ -26,11 +28,21 @@ class Opcode {
   std::vector<std::string> modifiers_;
 };
 
+/// Whether the first operand is a result.
+bool has_result(const std::string& opcode);
+
 /// Each sets the handler and the fields of an instruction of its family. False: it is of another family.
 bool decode_integer(Opcode& op, Instruction& i);
 bool decode_carry(Opcode& op, Instruction& i);
 bool decode_float(Opcode& op, Instruction& i);
 bool decode_compare(Opcode& op, Instruction& i);
 bool decode_convert(Opcode& op, Instruction& i);
+bool decode_move(Opcode& op, Instruction& i);
+bool decode_memory(Opcode& op, Instruction& i);
+bool decode_atomic(Opcode& op, Instruction& i);
+bool decode_async_copy(Opcode& op, Instruction& i);
+bool decode_matrix(Opcode& op, Instruction& i);
+bool decode_exchange(Opcode& op, Instruction& i);
+bool decode_control(Opcode& op, Instruction& i);
 
 }  // namespace tandem::ptx

@@ -12,25 +12,30 @@
 
 namespace tandem::ptx {
 
+class Block;
+
 struct Warp {
   const std::vector<Row>& constants;  ///< of the kernel
   std::vector<Row>& values;
   std::vector<Lanes> defined;  ///< of each row
   std::vector<Lanes> predicates, predicates_defined;
   Lanes carry = 0;  ///< the flag CC.CF
+  Block* block = nullptr;
+  unsigned first_thread = 0;  ///< of the block, in lane 0
 
   const Row& row(const Operand& o) const { return o.kind == Operand::constant ? constants[o.index] : values[o.index]; }
-  Row& row(const Operand& o) { return values[o.index]; }
+  Row& result(const Operand& o) { return values[o.index]; }
   Lanes defined_lanes(const Operand& o) const {
     if (o.kind == Operand::predicate) return predicates_defined[o.index];
     return o.kind == Operand::value ? defined[o.index] : ~Lanes{0};
   }
+  unsigned thread(int lane) const { return first_thread + static_cast<unsigned>(lane); }
   void define(const Operand& o, Lanes lanes, Lanes are_defined) {
     defined[o.index] = (defined[o.index] & ~lanes) | (lanes & are_defined);
   }
   /// The lanes in which a predicate is true.
   Lanes truth(const Operand& o) const {
-    if (o.kind == Operand::constant) return o.index ? ~Lanes{0} : 0;
+    if (o.kind == Operand::constant) return constants[o.index][0] ? ~Lanes{0} : 0;
     return o.negated ? ~predicates[o.index] : predicates[o.index];
   }
   void set_truth(const Operand& o, Lanes lanes, Lanes truth, Lanes are_defined) {
@@ -85,7 +90,7 @@ void compute(Warp& w, const Instruction& i, Lanes lanes, const F& f) {
   const Row* from[arity];
   for (size_t n = 0; n < arity; ++n) from[n] = &w.row(i.from[n]);
   const Lanes good = all_defined(w, i);
-  Row& out = w.row(to);
+  Row& out = w.result(to);
   for_lanes(lanes, [&](int l) {
     const auto at = static_cast<size_t>(l);
     if constexpr (arity == 1) {

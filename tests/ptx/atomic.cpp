@@ -1,0 +1,56 @@
+// atom: lanes take turns, in their order.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ptx/block.h"
+#include "ptx/opcode.h"
+#include "ptx/warp.h"
+
+namespace tandem::ptx {
+namespace {
+
+/// Subnormal numbers become 0, as atom.add.f32 treats those of global memory.
+float flushed(float x) { return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x; }
+
+template <class T>
+T sum(T a, T b) {
+  return a + b;
+}
+float flushed_sum(float a, float b) { return flushed(flushed(a) + flushed(b)); }
+uint32_t larger(uint32_t a, uint32_t b) { return std::max(a, b); }
+
+template <class T, T (*F)(T, T)>
+void atomic(Warp& w, const Instruction& i, Lanes lanes) {
+  for_lanes(lanes, [&](int lane) {
+    const auto l = static_cast<size_t>(lane);
+    const uint64_t address = w.block->address(w, i, lane, i.from[0]);
+    std::byte* const memory = w.block->atomic(w, i, lane, address, sizeof(T));
+    T old;
+    std::memcpy(&old, memory, sizeof(T));
+    if (!(w.defined_lanes(i.from[1]) >> lane & 1)) {
+      w.block->report(Fault::uninitialized, i, w.thread(lane), address, "the value");
+    }
+    const T now = F(old, as<T>(w.row(i.from[1])[l]));
+    std::memcpy(memory, &now, sizeof(T));
+    w.result(i.to[0])[l] = in_register(old, i.to[0].bytes);
+  });
+  w.define(i.to[0], lanes, ~Lanes{0});
+}
+
+}  // namespace
+
+bool decode_atomic(Opcode& op, Instruction& i) {
+  if (op.mnemonic() != "atom") return false;
+  i.space = op.take_space();
+  const bool adds = op.take("add"), is_global = i.space == Space::global;
+  i.type = i.source_type = op.take_type();
+  if (adds && i.type == Type::u32) i.run = atomic<uint32_t, sum<uint32_t>>;
+  if (adds && i.type == Type::u64) i.run = atomic<uint64_t, sum<uint64_t>>;
+  if (adds && i.type == Type::f32 && is_global) i.run = atomic<float, flushed_sum>;
+  if (adds && i.type == Type::f64) i.run = atomic<double, sum<double>>;
+  if (!adds && i.type == Type::u32 && op.take("max")) i.run = atomic<uint32_t, larger>;
+  return i.run != nullptr;
+}
+
+}  // namespace tandem::ptx
