@@ -52,9 +52,18 @@ inline DType operands_of(Reduction op, DType x, DType y) {
   return y == DType::Bool || fold_of(op) == Fold::sum_squares ? x : promote_types(x, y);
 }
 
-/// f64 for floating-point numbers, i64 for integers.
+/// f64 for floating-point numbers, i64 for integers. A class, because compilers mangle std::is_same_v differently, and
+/// the tests find nvcc's kernels by the names that g++ gives them.
 template <class T>
-using Accumulator = std::conditional_t<std::is_same_v<T, int64_t>, int64_t, double>;
+struct AccumulatorOf {
+  using Type = double;
+};
+template <>
+struct AccumulatorOf<int64_t> {
+  using Type = int64_t;
+};
+template <class T>
+using Accumulator = typename AccumulatorOf<T>::Type;
 
 /// Combines two partial results.
 template <class A>

@@ -37,7 +37,7 @@ endif()
 # ---- the emulated device: the backend's kernels compiled as C++, and its host code, with an emulated runtime
 file(GLOB emulated_kernels CONFIGURE_DEPENDS ../kernels/cuda/*.cu)
 file(GLOB emulated_host CONFIGURE_DEPENDS ../kernels/cuda/*.cpp ../src/distributed/nccl/*.cpp
-     cuda_emulated/device/*.cpp)
+     cuda_emulated/device/*.cpp cuda_emulated/ptx/*.cpp)
 list(FILTER emulated_host EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/launch\\.cpp$")
 # nvcc fuses multiplications and additions. Where this machine's processor can, so does the host's compiler; the
 # program may switch it off (cuda_emulated/separable_fma.h).
@@ -57,7 +57,7 @@ add_library(tandem_emulated_device OBJECT ${emulated_host} ${emulated_kernels} c
                                           cuda_emulated/separable_fma.cpp)
 target_compile_definitions(tandem_emulated_device PRIVATE TANDEM_LEAST_ARCHITECTURE=75)
 target_compile_options(tandem_emulated_device PRIVATE -O2)
-target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support)
+target_link_libraries(tandem_emulated_device PRIVATE tandem_test_support PUBLIC tandem_ptx)
 tandem_test(cuda_emulated SOURCES cuda_device/*_test.cpp cuda_emulated/emulator_test.cpp
                                   cuda_emulated/device/*_test.cpp)
 target_sources(tandem_cuda_emulated_test PRIVATE cuda_emulated/separable_fma_test.cpp)

@@ -205,11 +205,17 @@ enum class Way { slices, terms, sorted };
 template <class Combine>
 inline constexpr bool kAssigns = std::same_as<Combine, kernels::Assign>;
 
+/// Whether the order of the terms never matters.
+template <class Combine, class Y>
+constexpr bool never_ordered() {
+  return std::same_as<Combine, kernels::Add> && kHasAtomics<Y> && std::is_integral_v<Y>;
+}
+
 /// One thread per slice if that keeps the device busy, or finishes before the launches of the alternative would.
 template <class Combine, class Y>
 Way way_of(int64_t slices, int64_t count) {
-  bool in_any_order = kAssigns<Combine> && !deterministic();
-  if (std::same_as<Combine, kernels::Add> && kHasAtomics<Y>) in_any_order = std::is_integral_v<Y> || !deterministic();
+  constexpr bool adds_atomically = std::same_as<Combine, kernels::Add> && kHasAtomics<Y>;
+  const bool in_any_order = never_ordered<Combine, Y>() || ((kAssigns<Combine> || adds_atomically) && !deterministic());
   if (slices >= int64_t{1} << 16 || count <= (in_any_order ? 32 : 512)) return Way::slices;
   return in_any_order ? Way::terms : Way::sorted;
 }
@@ -259,13 +265,15 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
            src_data);
     return;
   }
-  // The rows of the index in the order of the slices, or the single row that they share.
-  IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
-  const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
-  if (!shared) rows.starts = slices.operand(1);
-  const Tensor order = index_order(rows, y.device());
-  launch(add_sorted<Combine, Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y_data,
-         index.raw<Index>(), src_data, order.raw<int64_t>(), shared);
+  if constexpr (!never_ordered<Combine, Y>()) {
+    // The rows of the index in the order of the slices, or the single row that they share.
+    IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
+    const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
+    if (!shared) rows.starts = slices.operand(1);
+    const Tensor order = index_order(rows, y.device());
+    launch(add_sorted<Combine, Y, S, Index>, grid_stride(slices.numel * along.count), slices, along, y_data,
+           index.raw<Index>(), src_data, order.raw<int64_t>(), shared);
+  }
 }
 
 /// y at each position, with the coordinate of `dim` taken from the index, += src at that position.

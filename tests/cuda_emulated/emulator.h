@@ -22,7 +22,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __grid_constant__ &  // not copied for every thread: kernels write `const T __grid_constant__ x`
+#define __grid_constant__
 #define __forceinline__ inline
 // The most threads of a block are stored with the kernel as the number of `nop`s before it, one for each warp, whose
 // place the section __patchable_function_entries has. The bound may depend on template parameters, so few attributes

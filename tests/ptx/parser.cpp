@@ -53,8 +53,10 @@ Module::Module(std::string text, std::string file) : text_(std::move(text)), fil
   Tokens tokens(text_, file_, 1);
   while (!tokens.peek().empty()) {
     if (tokens.take(".visible") || tokens.take(".weak")) continue;
-    if (tokens.take(".version") || tokens.take(".target") || tokens.take(".address_size")) {
+    if (tokens.take(".version") || tokens.take(".address_size")) {
       tokens.next();
+    } else if (tokens.take(".target")) {
+      target_ = tokens.next();
     } else if (tokens.take(".entry")) {
       take_routine(tokens, true);
     } else if (tokens.take(".func")) {

@@ -36,6 +36,7 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   const std::string& file() const { return file_; }
+  const std::string& target() const { return target_; }  ///< "sm_90"
   std::vector<std::string> kernel_names() const;
   /// Throws SyntaxError, also for an instruction that the executor does not know.
   const Kernel& kernel(const std::string& name);
@@ -51,6 +52,7 @@ class Module {
   void take_global(Tokens& tokens);
 
   const std::string text_, file_;
+  std::string target_;
   std::map<std::string, Routine, std::less<>> routines_;
   std::map<std::string, Declaration, std::less<>> shared_;
   std::map<std::string, std::vector<std::byte>, std::less<>> globals_;

@@ -77,11 +77,14 @@ int64_t Tokens::next_integer() {
 }
 
 void Tokens::skip_block() {
-  expect("{");
-  for (int depth = 1; depth > 0;) {
-    const std::string_view token = next();
-    depth += (token == "{") - (token == "}");
+  if (token_ != "{") fail(fmt::format("'{}' where a block is expected", token_));
+  for (int depth = 1; depth > 0; ++at_) {
+    if (at_ == text_.size()) fail("the block has no end");
+    const char c = text_[at_];
+    depth += (c == '{') - (c == '}');
+    line_ += c == '\n';
   }
+  advance();
 }
 
 void Tokens::fail(const std::string& what) const {

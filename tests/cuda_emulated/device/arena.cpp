@@ -8,14 +8,21 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <new>
 
 namespace tandem::cuda::emulated {
 namespace {
 
-// Huge pages make opening and closing cheap.
-constexpr size_t kPage = size_t{2} << 20, kAddresses = 4 * kDeviceBytes;  // of a device, with room for fragments
+// Huge pages make opening and closing cheap. Smaller segments are those of programs without a cache of memory
+// (TANDEM_NO_CACHE), which have many.
+constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
+constexpr size_t kAddresses = 4 * kDeviceBytes;  // of a device, with room for fragments
+
+constexpr size_t round_up(size_t bytes, size_t page) { return (bytes + page - 1) / page * page; }
+constexpr size_t page_of(size_t bytes) { return bytes < kHugePage ? kPage : kHugePage; }
+constexpr size_t whole_pages(size_t bytes) { return round_up(bytes, page_of(bytes)); }
 
 struct Arena {
   char* begin;
@@ -23,12 +30,13 @@ struct Arena {
   size_t used = 0;
 
   void protect(int access) {
-    for (const auto& [offset, bytes] : segments) mprotect(begin + offset, bytes, access);
+    for (const auto& [offset, bytes] : segments) mprotect(begin + offset, whole_pages(bytes), access);
   }
   bool contains(const void* address) const {
     const auto at = reinterpret_cast<uintptr_t>(address), first = reinterpret_cast<uintptr_t>(begin);
     return at >= first && at < first + kAddresses;
   }
+  size_t offset_of(const void* address) const { return static_cast<size_t>(static_cast<const char*>(address) - begin); }
 };
 
 /// Null until a device is used. Never destroyed: static tensors may be freed later.
@@ -53,9 +61,9 @@ void on_fault(int number, siginfo_t* info, void*) {
 }
 
 Arena* make_arena() {
-  void* mapped = mmap(nullptr, kAddresses + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped = mmap(nullptr, kAddresses + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
-  char* begin = static_cast<char*>(mapped) + (kPage - reinterpret_cast<uintptr_t>(mapped) % kPage) % kPage;
+  char* begin = static_cast<char*>(mapped) + (kHugePage - reinterpret_cast<uintptr_t>(mapped) % kHugePage) % kHugePage;
   madvise(begin, kAddresses, MADV_HUGEPAGE);
   struct sigaction action {};
   action.sa_sigaction = on_fault;
@@ -74,19 +82,19 @@ Arena& arena(int device) {
 
 void* take_segment(int device, size_t bytes) {
   Arena& a = arena(device);
-  const size_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  const size_t page = page_of(bytes), rounded = whole_pages(bytes);
   if (a.used + rounded > kDeviceBytes) return nullptr;
-  size_t at = kPage;  // the first gap that is large enough, with a closed page on either side
+  size_t at = page;  // the first gap that is large enough, with a closed page on either side
   for (const auto& [offset, size] : a.segments) {
-    if (at + rounded + kPage <= offset) break;
-    at = offset + size + kPage;
+    if (at + rounded + page <= offset) break;
+    at = round_up(offset + whole_pages(size) + kPage, page);
   }
-  if (at + rounded + kPage > kAddresses) return nullptr;
+  if (at + rounded + page > kAddresses) return nullptr;
   char* segment = a.begin + at;
   mprotect(segment, rounded, PROT_READ | PROT_WRITE);
   std::memset(segment, 0xff, rounded);
   if ((opened & only(device)) == 0) mprotect(segment, rounded, PROT_NONE);
-  a.segments.emplace(at, rounded);
+  a.segments.emplace(at, bytes);
   a.used += rounded;
   return segment;
 }
@@ -97,9 +105,10 @@ void give_back_segment(void* segment) {
   Arena& a = arena(device);
   const auto found = a.segments.find(static_cast<size_t>(static_cast<char*>(segment) - a.begin));
   if (found == a.segments.end()) return;
-  mprotect(segment, found->second, PROT_NONE);
-  madvise(segment, found->second, MADV_DONTNEED);
-  a.used -= found->second;
+  const size_t rounded = whole_pages(found->second);
+  mprotect(segment, rounded, PROT_NONE);
+  madvise(segment, rounded, MADV_DONTNEED);
+  a.used -= rounded;
   a.segments.erase(found);
 }
 
@@ -111,6 +120,18 @@ int device_of_memory(const void* address) {
     if (a && a->contains(address)) return i;
   }
   return -1;
+}
+
+std::span<const std::byte> open_segment(const void* address) {
+  const int device = device_of_memory(address);
+  if ((opened & only(device)) == 0) return {};
+  const Arena& a = arena(device);
+  const size_t offset = a.offset_of(address);
+  const auto after = a.segments.upper_bound(offset);
+  if (after == a.segments.begin()) return {};
+  const auto& [begin, bytes] = *std::prev(after);
+  if (offset - begin >= bytes) return {};
+  return {reinterpret_cast<const std::byte*>(a.begin + begin), bytes};
 }
 
 void open_only(DeviceSet devices) {

@@ -4,6 +4,7 @@
 // access another device's memory. Between the segments are pages that stay closed. New memory is filled with NaNs, so
 // that uninitialized values are noticed.
 #include <cstddef>
+#include <span>
 
 namespace tandem::cuda::emulated {
 
@@ -17,6 +18,8 @@ size_t free_bytes(int device);
 /// Returns the device whose memory contains the address, or -1.
 int device_of_memory(const void* address);
 
+/// Returns the segment that contains the address, in its exact size, if its device is working; empty otherwise.
+std::span<const std::byte> open_segment(const void* address);
 /// A set of devices: bit i is device i.
 using DeviceSet = unsigned;
 constexpr DeviceSet only(int device) { return device < 0 ? 0 : 1u << device; }

@@ -196,13 +196,14 @@ Counts& counts() {
   return all;
 }
 
+int compute_capability() { return 10 * capability().major + capability().minor; }
+
 void require_sm80(const char* what) {
-  if (capability().major < 8) throw Misuse(std::string(what) + " need compute capability 8.0");
+  if (compute_capability() < 80) throw Misuse(std::string(what) + " need compute capability 8.0");
 }
 
 void require_sm89(const char* what) {
-  if (10 * capability().major + capability().minor < 89)
-    throw Misuse(std::string(what) + " need compute capability 8.9");
+  if (compute_capability() < 89) throw Misuse(std::string(what) + " need compute capability 8.9");
 }
 
 void require_float8_blocks(bool of_32) {

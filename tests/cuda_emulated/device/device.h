@@ -25,6 +25,9 @@ struct Counts {
 };
 Counts& counts();
 
+/// Returns the compute capability of the devices, such as 90 for 9.0.
+int compute_capability();
+
 /// Gives work for the current device to a stream, as a kernel launch does. Throws BackendError if the stream belongs to
 /// another device.
 void submit(cudaStream_t stream, std::function<void()> work);

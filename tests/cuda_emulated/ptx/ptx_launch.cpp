@@ -1,0 +1,93 @@
+#include "cuda_emulated/ptx/ptx_launch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cuda_emulated/device/arena.h"
+#include "cuda_emulated/device/device.h"
+#include "cuda_emulated/ptx/coverage.h"
+#include "cuda_emulated/ptx/program_symbols.h"
+#include "cuda_emulated/ptx/ptx_folder.h"
+#include "ptx/machine.h"
+
+namespace tandem::cuda::emulated {
+namespace {
+
+const char* folder() {
+  static const char* const path = [] {
+    const char* asked_for = std::getenv("TANDEM_PTX");
+    // Segments of exact sizes, so that an access one byte behind a tensor is found.
+    if (asked_for) setenv("TANDEM_NO_CACHE", "1", 1);
+    return asked_for;
+  }();
+  return path;
+}
+[[maybe_unused]] const bool known_at_start = folder() != nullptr;
+
+/// The segments of the devices that are working.
+struct DeviceMemory final : ptx::GlobalMemory {
+  std::optional<ptx::Range> range(uint64_t address) override {
+    const std::span<const std::byte> segment = open_segment(reinterpret_cast<const void*>(address));
+    if (segment.empty()) return std::nullopt;
+    const auto begin = reinterpret_cast<uint64_t>(segment.data());
+    return ptx::Range{begin, begin + segment.size(), "device memory"};
+  }
+};
+
+/// Fails the test that is running. In other programs the process ends.
+void fail(const std::string& message) {
+  if (::testing::UnitTest::GetInstance()->current_test_info()) {
+    ADD_FAILURE() << message;
+  } else {
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::_Exit(1);
+  }
+}
+
+void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::byte>& parameters) {
+  static DeviceMemory memory;
+  static unsigned launches = 0;
+  launch.reverse = ++launches % 2 == 0;
+  launch.parameters = parameters;
+  std::vector<ptx::Report> reports;
+  std::vector<ptx::Count> counts;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    ptx::Machine(memory).launch(kernel, launch, reports, is_coverage_wanted() ? &counts : nullptr);
+  } catch (const ptx::Stopped&) {  // the report says why
+  }
+  if (is_coverage_wanted()) {
+    add_coverage(kernel, counts, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  for (const ptx::Report& report : reports) {
+    if (report.fault == ptx::Fault::trap) throw Trap("trap");
+    fail(text(report));
+  }
+}
+
+}  // namespace
+
+bool runs_ptx() { return folder() != nullptr; }
+
+std::function<void()> ptx_work(const void* kernel, dim3 grid, dim3 block, PackedParameters packed) {
+  static PtxFolder all(folder(), compute_capability());
+  const ptx::Kernel& code = all.kernel(kernel_name(kernel));
+  const auto is_same = [](const ptx::Parameter& p, const PackedParameters::Place& q) {
+    return p.offset == q.offset && p.bytes == q.bytes;
+  };
+  if (!std::ranges::equal(code.parameters, packed.places, is_same)) {
+    throw Misuse("a launch has other parameters than the PTX of " + code.name);
+  }
+  const ptx::Launch launch{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, {}, false};
+  return [&code, launch, memory = std::move(packed.memory)] { run(code, launch, memory); };
+}
+
+}  // namespace tandem::cuda::emulated
