@@ -19,9 +19,9 @@ struct Grid {
   GlobalMemory& memory;
   std::vector<Report>& reports;
   std::vector<Count>* counts;
+  std::vector<std::vector<Row>>& registers;  ///< of each warp; blocks use them in turn
   std::set<std::pair<Fault, const Instruction*>> reported;
   GlobalTrace trace;
-  std::vector<std::vector<Row>> registers;  ///< of each warp; blocks use them in turn
   Range range = {0, 0, ""};                 ///< the allocation of the last access
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ptx/block.h"
 
 namespace tandem::ptx {
@@ -15,8 +17,9 @@ void Machine::launch(const Kernel& kernel, const Launch& launch, std::vector<Rep
         fmt::format("{} bytes of parameters for a kernel with {}", launch.parameters.size(), kernel.parameter_bytes));
   }
   if (counts) counts->resize(kernel.code.size());
-  Grid grid{kernel, launch, memory_, reports, counts, {}, {}, {}};
-  grid.registers.resize((threads + kLanes - 1) / kLanes, std::vector<Row>(kernel.values));
+  registers_.resize(std::max<size_t>(registers_.size(), (threads + kLanes - 1) / kLanes));
+  for (std::vector<Row>& rows : registers_) rows.resize(std::max<size_t>(rows.size(), kernel.values));
+  Grid grid{kernel, launch, memory_, reports, counts, registers_, {}, {}};
   for (uint64_t n = 0; n < blocks; ++n) Block(grid, launch.reverse ? blocks - 1 - n : n).run();
 }
 

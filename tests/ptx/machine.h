@@ -30,6 +30,7 @@ class Machine {
 
  private:
   GlobalMemory& memory_;
+  std::vector<std::vector<Row>> registers_;  ///< of each warp of a block; kept, because there are up to 10,000
 };
 
 }  // namespace tandem::ptx

@@ -54,6 +54,7 @@ void fail(const std::string& message) {
 
 void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::byte>& parameters) {
   static DeviceMemory memory;
+  static ptx::Machine machine(memory);
   static unsigned launches = 0;
   launch.reverse = ++launches % 2 == 0;
   launch.parameters = parameters;
@@ -61,7 +62,7 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
   std::vector<ptx::Count> counts;
   const auto start = std::chrono::steady_clock::now();
   try {
-    ptx::Machine(memory).launch(kernel, launch, reports, is_coverage_wanted() ? &counts : nullptr);
+    machine.launch(kernel, launch, reports, is_coverage_wanted() ? &counts : nullptr);
   } catch (const ptx::Stopped&) {  // the report says why
   }
   if (is_coverage_wanted()) {
