@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 4)
             return;
         }
       });
-  if (bad) *found_inf = 1.0f;  // concurrent threads write the same value
+  if (bad) atomicExch(found_inf, 1.0f);  // other blocks may write it, too
 }
 
 void process(const std::vector<Tensor>& grads, const Tensor& inverse_scale, const Tensor& found_inf, bool write) {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <source_location>
 #include <stdexcept>
+#include <utility>
 
 // ---- the language
 #define __global__
@@ -189,6 +190,10 @@ T atomicMax(T* at, T value) {
   const T before = *at;
   *at = std::max(before, value);
   return before;
+}
+template <class T>
+T atomicExch(T* at, T value) {
+  return std::exchange(*at, value);
 }
 template <class T>
 T atomicMin(T* at, T value) {

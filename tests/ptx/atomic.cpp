@@ -20,6 +20,8 @@ T sum(T a, T b) {
 float flushed_sum(float a, float b) { return flushed(flushed(a) + flushed(b)); }
 uint32_t larger(uint32_t a, uint32_t b) { return std::max(a, b); }
 
+uint32_t second(uint32_t, uint32_t b) { return b; }
+
 template <class T, T (*F)(T, T)>
 void atomic(Warp& w, const Instruction& i, Lanes lanes) {
   for_lanes(lanes, [&](int lane) {
@@ -50,6 +52,7 @@ bool decode_atomic(Opcode& op, Instruction& i) {
   if (adds && i.type == Type::f32 && is_global) i.run = atomic<float, flushed_sum>;
   if (adds && i.type == Type::f64) i.run = atomic<double, sum<double>>;
   if (!adds && i.type == Type::u32 && op.take("max")) i.run = atomic<uint32_t, larger>;
+  if (!adds && i.type == Type::b32 && op.take("exch")) i.run = atomic<uint32_t, second>;
   return i.run != nullptr;
 }
 

@@ -22,7 +22,7 @@ struct Grid {
   std::vector<std::vector<Row>>& registers;  ///< of each warp; blocks use them in turn
   std::set<std::pair<Fault, const Instruction*>> reported;
   GlobalTrace trace;
-  Range range = {0, 0, ""};                 ///< the allocation of the last access
+  Range range = {0, 0, ""};  ///< the allocation of the last access
 };
 
 class Block {
@@ -33,10 +33,10 @@ class Block {
 
   /// The address [register + offset] of a lane.
   uint64_t address(const Warp& w, const Instruction& i, int lane, const Operand& base);
-  /// Reads `bytes` at an address of the instruction's space. Returns whether all have a defined value.
-  bool load(const Warp& w, const Instruction& i, int lane, uint64_t address, void* to, unsigned bytes);
+  /// Reads `bytes` at an address of the instruction's space. Returns which of them have a defined value.
+  Bytes load(const Warp& w, const Instruction& i, int lane, uint64_t address, void* to, unsigned bytes);
   void store(const Warp& w, const Instruction& i, int lane, uint64_t address, const void* from, unsigned bytes,
-             bool is_defined);
+             Bytes defined);
   /// Returns the bytes for an operation that no other thread's access can interrupt.
   std::byte* atomic(const Warp& w, const Instruction& i, int lane, uint64_t address, unsigned bytes);
 

@@ -19,34 +19,32 @@ uint64_t loaded(const std::byte* data, unsigned bytes, bool is_signed, unsigned 
 void load(Warp& w, const Instruction& i, Lanes lanes) {
   const auto size = static_cast<unsigned>(bytes_of(i.type));
   const auto all = static_cast<unsigned>(size * i.to.size());
-  Lanes good = 0;
   for_lanes(lanes, [&](int lane) {
     std::byte data[kLongest];
     const uint64_t address = w.block->address(w, i, lane, i.from[0]);
-    good |= Lanes{w.block->load(w, i, lane, address, data, all)} << lane;
+    const Bytes defined = w.block->load(w, i, lane, address, data, all);
     for (size_t n = 0; n < i.to.size(); ++n) {
       const Operand& o = i.to[n];
       if (o.kind == Operand::none) continue;
+      const bool is_defined = (~defined >> n * size & all_bytes(size)) == 0;
+      w.define(o, Lanes{1} << lane, is_defined ? ~Lanes{0} : 0);
       w.result(o)[static_cast<size_t>(lane)] = loaded(data + n * size, size, is_signed(i.type), o.bytes);
     }
   });
-  for (const Operand& o : i.to) {
-    if (o.kind != Operand::none) w.define(o, lanes, good);
-  }
 }
 
 void store(Warp& w, const Instruction& i, Lanes lanes) {
   const auto size = static_cast<unsigned>(bytes_of(i.type));
   const size_t parts = i.from.size() - 1;
-  Lanes good = ~Lanes{0};
-  for (size_t n = 0; n < parts; ++n) good &= w.defined_lanes(i.from[n + 1]);
   for_lanes(lanes, [&](int lane) {
     std::byte data[kLongest];
+    Bytes defined = 0;
     for (size_t n = 0; n < parts; ++n) {
+      if (w.defined_lanes(i.from[n + 1]) >> lane & 1) defined |= all_bytes(size) << n * size;
       std::memcpy(data + n * size, &w.row(i.from[n + 1])[static_cast<size_t>(lane)], size);
     }
     const uint64_t address = w.block->address(w, i, lane, i.from[0]);
-    w.block->store(w, i, lane, address, data, static_cast<unsigned>(size * parts), good >> lane & 1);
+    w.block->store(w, i, lane, address, data, static_cast<unsigned>(size * parts), defined);
   });
 }
 

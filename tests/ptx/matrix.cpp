@@ -18,7 +18,8 @@ void load_matrices(Warp& w, const Instruction& i, Lanes lanes) {
   bool row_is_defined[4][8] = {};
   for_lanes(lanes, [&](int lane) {
     const uint64_t address = w.block->address(w, i, lane, i.from[0]);
-    row_is_defined[lane / 8][lane % 8] = w.block->load(w, i, lane, address, elements[lane / 8][lane % 8], 16);
+    row_is_defined[lane / 8][lane % 8] =
+        w.block->load(w, i, lane, address, elements[lane / 8][lane % 8], 16) == all_bytes(16);
   });
   for (size_t m = 0; m < 4; ++m) {
     Lanes good = 0;

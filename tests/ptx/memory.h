@@ -29,6 +29,10 @@ struct GlobalMemory {
   virtual std::optional<Range> range(uint64_t address) = 0;
 };
 
+/// A set of the bytes of an access: bit n is byte n. A struct's padding has no value when the struct is copied.
+using Bytes = uint32_t;
+constexpr Bytes all_bytes(unsigned count) { return (Bytes{1} << count) - 1; }
+
 enum class Access : uint8_t { read, write, atomic };
 
 /// Who accessed a byte, of one kind of access: nobody, one or several, since a barrier.

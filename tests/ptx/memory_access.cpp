@@ -83,27 +83,31 @@ Block::Place Block::note(const Warp& w, const Instruction& i, int lane, uint64_t
   return at;
 }
 
-bool Block::load(const Warp& w, const Instruction& i, int lane, uint64_t address, void* to, unsigned bytes) {
+Bytes Block::load(const Warp& w, const Instruction& i, int lane, uint64_t address, void* to, unsigned bytes) {
   const Place at = note(w, i, lane, address, bytes, Access::read);
   std::memcpy(to, at.data, bytes);
-  bool is_defined = true;
-  for (uint64_t n = at.offset; n < at.offset + bytes; ++n) {
-    if (at.space == Space::shared) is_defined &= shared_bytes_[n].initialized;
-    if (at.space == Space::local) is_defined &= local_is_initialized_[n];
+  if (at.space != Space::shared && at.space != Space::local) return all_bytes(bytes);
+  Bytes defined = 0;
+  for (unsigned n = 0; n < bytes; ++n) {
+    const bool is_defined = at.space == Space::shared ? shared_bytes_[at.offset + n].initialized
+                                                      : bool{local_is_initialized_[at.offset + n]};
+    defined |= Bytes{is_defined} << n;
   }
-  return is_defined;
+  return defined;
 }
 
 void Block::store(const Warp& w, const Instruction& i, int lane, uint64_t address, const void* from, unsigned bytes,
-                  bool is_defined) {
+                  Bytes defined) {
   const Place at = note(w, i, lane, address, bytes, Access::write);
   if (at.space == Space::param) stop(Fault::out_of_bounds, i, w.thread(lane), address, "parameters are only read");
   std::memcpy(at.data, from, bytes);
-  for (uint64_t n = at.offset; n < at.offset + bytes; ++n) {
-    if (at.space == Space::shared) shared_bytes_[n].initialized = is_defined;
-    if (at.space == Space::local) local_is_initialized_[n] = is_defined;
+  for (unsigned n = 0; n < bytes && at.space != Space::global; ++n) {
+    const bool is_defined = defined >> n & 1;
+    if (at.space == Space::shared) shared_bytes_[at.offset + n].initialized = is_defined;
+    if (at.space == Space::local) local_is_initialized_[at.offset + n] = is_defined;
   }
-  if (at.space == Space::global && !is_defined) report(Fault::uninitialized, i, w.thread(lane), address, "the value");
+  if (at.space == Space::global && defined != all_bytes(bytes))
+    report(Fault::uninitialized, i, w.thread(lane), address, "the value");
 }
 
 std::byte* Block::atomic(const Warp& w, const Instruction& i, int lane, uint64_t address, unsigned bytes) {

@@ -15,7 +15,7 @@ namespace tandem::cuda::emulated {
 namespace {
 
 struct TestCoverage {
-  double seconds = 0;  ///< that its kernels took
+  double seconds = 0;                                                  ///< that its kernels took
   std::map<std::pair<std::string, std::string>, std::set<int>> lines;  ///< executed, by PTX file and kernel
 };
 

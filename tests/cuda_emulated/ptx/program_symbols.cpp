@@ -77,7 +77,7 @@ std::unordered_map<uintptr_t, Symbol> read_symbols() {
 }  // namespace
 
 std::string kernel_name(const void* address) {
-  static const std::unordered_map<uintptr_t, Symbol> symbols = read_symbols();
+  static const auto& symbols = *new auto(read_symbols());  // never destroyed: static tensors may launch kernels later
   const auto found = symbols.find(reinterpret_cast<uintptr_t>(address));
   if (found == symbols.end()) throw Misuse("the program's symbol table lacks a kernel; was the program stripped?");
   const Symbol& symbol = found->second;

@@ -53,8 +53,7 @@ void fail(const std::string& message) {
 }
 
 void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::byte>& parameters) {
-  static DeviceMemory memory;
-  static ptx::Machine machine(memory);
+  static auto& machine = *new ptx::Machine(*new DeviceMemory);
   static unsigned launches = 0;
   launch.reverse = ++launches % 2 == 0;
   launch.parameters = parameters;
@@ -79,7 +78,7 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
 bool runs_ptx() { return folder() != nullptr; }
 
 std::function<void()> ptx_work(const void* kernel, dim3 grid, dim3 block, PackedParameters packed) {
-  static PtxFolder all(folder(), compute_capability());
+  static auto& all = *new PtxFolder(folder(), compute_capability());  // never destroyed, like the symbols
   const ptx::Kernel& code = all.kernel(kernel_name(kernel));
   const auto is_same = [](const ptx::Parameter& p, const PackedParameters::Place& q) {
     return p.offset == q.offset && p.bytes == q.bytes;
