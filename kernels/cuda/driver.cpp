@@ -6,10 +6,11 @@ namespace tandem::cuda {
 
 template <>
 const Driver& library_table<Driver>() {
-  static constexpr Driver table = {.least_architecture = TANDEM_LEAST_ARCHITECTURE,
+  static constexpr Driver table = {
 #define TANDEM_CALL(NAME, PARAMETERS) .NAME = static_cast<cudaError_t(*) PARAMETERS>(&::NAME),
-                                   TANDEM_CUDA_CALLS(TANDEM_CALL)
+      TANDEM_CUDA_CALLS(TANDEM_CALL)
 #undef TANDEM_CALL
+          .least_architecture = TANDEM_LEAST_ARCHITECTURE,
   };
   return table;
 }

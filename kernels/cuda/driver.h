@@ -49,10 +49,10 @@ namespace tandem::cuda {
 
 /// A table of these functions.
 struct Driver {
-  int least_architecture = 0;  ///< of the kernels: 75 is compute capability 7.5. 0, as for a fake: there are none
 #define TANDEM_CALL(NAME, PARAMETERS) cudaError_t(*NAME) PARAMETERS = nullptr;
   TANDEM_CUDA_CALLS(TANDEM_CALL)
 #undef TANDEM_CALL
+  int least_architecture = 0;  ///< of the kernels: 75 is compute capability 7.5. 0: there are none, as in a fake
 };
 
 template <>

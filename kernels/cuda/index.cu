@@ -205,17 +205,22 @@ enum class Way { slices, terms, sorted };
 template <class Combine>
 inline constexpr bool kAssigns = std::same_as<Combine, kernels::Assign>;
 
-/// Whether the order of the terms never matters.
+/// Whether atomic operations can add the terms, in any order.
 template <class Combine, class Y>
-constexpr bool never_ordered() {
-  return std::same_as<Combine, kernels::Add> && kHasAtomics<Y> && std::is_integral_v<Y>;
+constexpr bool adds_atomically() {
+  return std::same_as<Combine, kernels::Add> && kHasAtomics<Y>;
+}
+/// Whether they always may: sums of integers are the same in every order.
+template <class Combine, class Y>
+constexpr bool never_sorts() {
+  return adds_atomically<Combine, Y>() && std::is_integral_v<Y>;
 }
 
 /// One thread per slice if that keeps the device busy, or finishes before the launches of the alternative would.
 template <class Combine, class Y>
 Way way_of(int64_t slices, int64_t count) {
-  constexpr bool adds_atomically = std::same_as<Combine, kernels::Add> && kHasAtomics<Y>;
-  const bool in_any_order = never_ordered<Combine, Y>() || ((kAssigns<Combine> || adds_atomically) && !deterministic());
+  constexpr bool possible = kAssigns<Combine> || adds_atomically<Combine, Y>();
+  const bool in_any_order = never_sorts<Combine, Y>() || (possible && !deterministic());
   if (slices >= int64_t{1} << 16 || count <= (in_any_order ? 32 : 512)) return Way::slices;
   return in_any_order ? Way::terms : Way::sorted;
 }
@@ -237,7 +242,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
   }
   const auto slices = make_geometry(kernels::make_walk<3>(others, {to.others, index_others, from.others}));
   const Way way = way_of<Combine, Y>(slices.numel, along.count);
-  if constexpr (kAssigns<Combine> || (std::same_as<Combine, kernels::Add> && kHasAtomics<Y>)) {
+  if constexpr (kAssigns<Combine> || adds_atomically<Combine, Y>()) {
     if (way == Way::terms) {
       // Every term counts, even in dimensions where no operand moves, which make_walk would drop.
       const auto walk = logical_walk<3>(shape, {src.strides(), index_strides, to.others});
@@ -265,7 +270,7 @@ void add(const Tensor& y, int64_t dim, const Tensor& index, const Dims& index_st
            src_data);
     return;
   }
-  if constexpr (!never_ordered<Combine, Y>()) {
+  if constexpr (!never_sorts<Combine, Y>()) {
     // The rows of the index in the order of the slices, or the single row that they share.
     IndexRows<Index> rows{{}, index.raw<Index>(), along.index, along.count, along.y_size};
     const bool shared = std::all_of(index_others.begin(), index_others.end(), [](int64_t s) { return s == 0; });
