@@ -23,17 +23,17 @@ Test = collections.namedtuple("Test", "program name seconds executed")
 
 
 def read_ptx(folder):
-    """The instructions of all kernels: {(file, line): kernel}. Those of functions belong to the kernel before them."""
-    instructions, kernels = {}, {}
+    """The instructions, {(file, line): kernel}, and the kernels, {(file, kernel)}. Those of a function belong to the
+    kernel before it."""
+    instructions, kernels = {}, set()
     for path in sorted(pathlib.Path(folder).glob("*.ptx")):
         kernel = ""
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if found := ENTRY.search(line):
                 kernel = found[1]
-                kernels[path.name, kernel] = 0
+                kernels.add((path.name, kernel))
             elif INSTRUCTION.match(line) and not line.startswith("\tcall"):
                 instructions[path.name, number] = kernel
-                kernels[path.name, kernel] += 1
     return instructions, kernels
 
 
@@ -114,7 +114,7 @@ def main():
         by_file[key[0]][2] += key in executed
         by_file[key[0]][3] += 1
     if options.list:
-        for file, kernel in sorted(kernels.keys() - ran):
+        for file, kernel in sorted(kernels - ran):
             print(f"not executed: {file} {kernel}")
         text = {}
         for file, n in sorted(instructions.keys() - executed):
@@ -128,9 +128,9 @@ def main():
         pathlib.Path(options.markdown).write_text("\n".join(rows) + "\n")
     if options.select:
         write_selection(options.select, tests)
-    print(f"kernels executed: {share(len(ran & kernels.keys()), len(kernels))}")
+    print(f"kernels executed: {share(len(ran & kernels), len(kernels))}")
     print(f"instructions executed: {share(len(executed), len(instructions))}")
-    complete = not kernels.keys() - ran and len(executed) >= LEAST_INSTRUCTIONS * len(instructions)
+    complete = not kernels - ran and len(executed) >= LEAST_INSTRUCTIONS * len(instructions)
     return 0 if complete or not options.check else 1
 
 

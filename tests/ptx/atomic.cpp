@@ -1,25 +1,21 @@
-// atom: lanes take turns, in their order.
+// atom on global memory: lanes take turns, in their order.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "ptx/block.h"
+#include "ptx/formats.h"
 #include "ptx/opcode.h"
 #include "ptx/warp.h"
 
 namespace tandem::ptx {
 namespace {
 
-/// Subnormal numbers become 0, as atom.add.f32 treats those of global memory.
-float flushed(float x) { return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x; }
-
 template <class T>
 T sum(T a, T b) {
   return a + b;
 }
+/// In global memory, sums of f32 are flushed.
 float flushed_sum(float a, float b) { return flushed(flushed(a) + flushed(b)); }
 uint32_t larger(uint32_t a, uint32_t b) { return std::max(a, b); }
-
 uint32_t second(uint32_t, uint32_t b) { return b; }
 
 template <class T, T (*F)(T, T)>
@@ -45,14 +41,15 @@ void atomic(Warp& w, const Instruction& i, Lanes lanes) {
 bool decode_atomic(Opcode& op, Instruction& i) {
   if (op.mnemonic() != "atom") return false;
   i.space = op.take_space();
-  const bool adds = op.take("add"), is_global = i.space == Space::global;
+  if (i.space != Space::global) return false;
+  const bool adds = op.take("add");
   i.type = i.source_type = op.take_type();
   if (adds && i.type == Type::u32) i.run = atomic<uint32_t, sum<uint32_t>>;
   if (adds && i.type == Type::u64) i.run = atomic<uint64_t, sum<uint64_t>>;
-  if (adds && i.type == Type::f32 && is_global) i.run = atomic<float, flushed_sum>;
+  if (adds && i.type == Type::f32) i.run = atomic<float, flushed_sum>;
   if (adds && i.type == Type::f64) i.run = atomic<double, sum<double>>;
-  if (!adds && i.type == Type::u32 && op.take("max")) i.run = atomic<uint32_t, larger>;
-  if (!adds && i.type == Type::b32 && op.take("exch")) i.run = atomic<uint32_t, second>;
+  if (i.type == Type::u32 && op.take("max")) i.run = atomic<uint32_t, larger>;
+  if (i.type == Type::b32 && op.take("exch")) i.run = atomic<uint32_t, second>;
   return i.run != nullptr;
 }
 

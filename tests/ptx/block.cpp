@@ -107,6 +107,7 @@ bool Block::all_meet(const Warp& w, const Instruction& i, const std::vector<Grou
   return all;
 }
 
+/// Runs a group up to the instruction `limit`, or until it waits; beside other groups, to its next change of order.
 void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_t limit) {
   do {
     Group& group = groups[index];
@@ -122,34 +123,34 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
       ++group.at;
       continue;
     }
-    bool is_back = false;
-    const Group others{group.at + 1, group.lanes & ~lanes};
-    group.lanes = lanes;
+    if (lanes != group.lanes) {
+      const Group others{group.at + 1, group.lanes & ~lanes};
+      group.lanes = lanes;
+      groups.push_back(others);
+    }
+    Group& taken = groups[index];
     switch (i.control) {
       case Control::branch:
-        is_back = i.target <= group.at;
-        group.at = i.target;
+        taken.at = i.target;
         break;
       case Control::meets:
-        if (all_meet(w, i, groups, lanes) && !others.lanes) {
+        if (all_meet(w, i, groups, lanes)) {
           i.run(w, i, lanes);
-          ++group.at;
+          ++taken.at;
         } else {
-          group.state = State::waits_for_lanes;
+          taken.state = State::waits_for_lanes;
         }
         break;
       case Control::barrier:
-        group.state = State::at_barrier;
+        taken.state = State::at_barrier;
         break;
       case Control::trap:
         stop(Fault::trap, i, w.thread(std::countr_zero(lanes)), 0, "");
       default:
         groups.erase(groups.begin() + static_cast<ptrdiff_t>(index));  // exit
-        if (others.lanes) groups.push_back(others);
         return;
     }
-    if (others.lanes) groups.push_back(others);
-    if (others.lanes || (is_back && groups.size() > 1)) return;
+    if (groups.size() > 1) return;
   } while (groups[index].state == State::ready && groups[index].at < limit);
 }
 

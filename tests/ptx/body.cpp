@@ -15,9 +15,6 @@
 namespace tandem::ptx {
 namespace {
 
-template <class T>
-using ByName = std::map<std::string, T, std::less<>>;
-
 /// %r<100>: registers %r0 to %r99
 struct Registers {
   Operand first;
@@ -80,11 +77,11 @@ class Body {
   Operand take_value();
   void decode(const std::string& text, Instruction& i);
 
+  /// Searches the scopes from the innermost.
   template <class T>
-  const T* find(std::string_view name, ByName<T> Scope::*where) const {
+  const T* find_in_scope(std::string_view name, ByName<T> Scope::*where) const {
     for (auto s = frame_->scopes.rbegin(); s != frame_->scopes.rend(); ++s) {
-      const auto found = ((*s).*where).find(name);
-      if (found != ((*s).*where).end()) return &found->second;
+      if (const T* const found = find((*s).*where, name)) return found;
     }
     return nullptr;
   }
@@ -161,9 +158,9 @@ void Body::take_variable(Space space) {
 }
 
 std::optional<Operand> Body::find_register(std::string_view name) const {
-  if (const Operand* const one = find(name, &Scope::registers)) return *one;
+  if (const Operand* const one = find_in_scope(name, &Scope::registers)) return *one;
   const size_t digits = name.find_last_not_of("0123456789") + 1;
-  const Registers* const family = find(name.substr(0, digits), &Scope::families);
+  const Registers* const family = find_in_scope(name.substr(0, digits), &Scope::families);
   uint32_t n = 0;
   if (!family || std::from_chars(name.data() + digits, name.data() + name.size(), n).ec != std::errc()) return {};
   if (n >= family->count) tokens_->fail(fmt::format("register {} of {}", n, family->count));
@@ -173,12 +170,12 @@ std::optional<Operand> Body::find_register(std::string_view name) const {
 }
 
 std::optional<Variable> Body::find_variable(std::string_view name) {
-  if (const Variable* const v = find(name, &Scope::variables)) return *v;
-  if (const std::vector<std::byte>* const data = module_.global_variable(name)) {
+  if (const Variable* const v = find_in_scope(name, &Scope::variables)) return *v;
+  if (const std::vector<std::byte>* const data = find(module_.global_variables(), name)) {
     kernel_.variables[std::string(name)] = *data;
     return Variable{Space::global, reinterpret_cast<uint64_t>(data->data())};
   }
-  const Declaration* const d = module_.shared_variable(name);
+  const Declaration* const d = find(module_.shared_variables(), name);
   if (!d) return {};
   auto [at, is_new] = shared_.try_emplace(d->name);
   if (is_new) at->second = {Space::shared, reserve(kernel_.shared_bytes, *d)};
@@ -308,7 +305,7 @@ void Body::take_call() {
     tokens_->expect(",");
   }
   const std::string_view name = tokens_->next();
-  const Routine* const function = module_.routine(name);
+  const Routine* const function = find(module_.routines(), name);
   if (!function || function->is_kernel) tokens_->fail(fmt::format("the function {} has no body", name));
   if (tokens_->take(",")) arguments = take_names();
   tokens_->expect(";");

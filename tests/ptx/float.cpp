@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ptx/formats.h"
 #include "ptx/opcode.h"
 #include "ptx/warp.h"
 
@@ -29,11 +30,6 @@ class RoundingScope {
   }
   int before_;
 };
-
-template <class T>
-T flushed(T x) {
-  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(T{0}, x) : x;
-}
 
 /// NaNs that hardware makes have this one form.
 template <class T>

@@ -12,6 +12,12 @@ struct Format {
 };
 inline constexpr Format kF16{10, -14, 15}, kBf16{7, -126, 127}, kF32{23, -126, 127};
 
+/// Subnormal numbers become 0 and keep their sign.
+template <class T>
+T flushed(T x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(T{0}, x) : x;
+}
+
 /// x rounded to an integer.
 double rounded(double x, Rounding mode);
 

@@ -35,7 +35,7 @@ constexpr Bytes all_bytes(unsigned count) { return (Bytes{1} << count) - 1; }
 
 enum class Access : uint8_t { read, write, atomic };
 
-/// Who accessed a byte, of one kind of access: nobody, one or several, since a barrier.
+/// The threads, or blocks, that have accessed a byte in one way since a barrier: none, one, or several of them.
 struct Accessors {
   static constexpr uint32_t kNone = ~uint32_t{0}, kSeveral = kNone - 1;
   uint32_t who = kNone, barriers = 0;

@@ -112,23 +112,9 @@ std::vector<std::string> Module::kernel_names() const {
   return names;
 }
 
-const Routine* Module::routine(std::string_view name) const {
-  const auto found = routines_.find(name);
-  return found == routines_.end() ? nullptr : &found->second;
-}
-const Declaration* Module::shared_variable(std::string_view name) const {
-  const auto found = shared_.find(name);
-  return found == shared_.end() ? nullptr : &found->second;
-}
-const std::vector<std::byte>* Module::global_variable(std::string_view name) const {
-  const auto found = globals_.find(name);
-  return found == globals_.end() ? nullptr : &found->second;
-}
-
 const Kernel& Module::kernel(const std::string& name) {
-  const auto known = kernels_.find(name);
-  if (known != kernels_.end()) return known->second;
-  const Routine* const r = routine(name);
+  if (const Kernel* const known = find(kernels_, name)) return *known;
+  const Routine* const r = find(routines_, name);
   if (!r || !r->is_kernel) throw SyntaxError(fmt::format("{} has no kernel {}", file_, name));
   return kernels_[name] = parse_kernel(*this, name, *r);
 }

@@ -13,6 +13,15 @@
 
 namespace tandem::ptx {
 
+template <class T>
+using ByName = std::map<std::string, T, std::less<>>;
+/// Null if there is none.
+template <class T>
+const T* find(const ByName<T>& all, std::string_view name) {
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : &found->second;
+}
+
 /// A variable's size. In PTX: .align 8 .b8 name[24]
 struct Declaration {
   std::string name;
@@ -42,10 +51,10 @@ class Module {
   const Kernel& kernel(const std::string& name);
 
   // For the parser of bodies.
-  const Routine* routine(std::string_view name) const;
-  const Declaration* shared_variable(std::string_view name) const;
-  /// A variable in global memory, with its initial values.
-  const std::vector<std::byte>* global_variable(std::string_view name) const;
+  const ByName<Routine>& routines() const { return routines_; }
+  const ByName<Declaration>& shared_variables() const { return shared_; }
+  /// Variables in global memory, with their initial values.
+  const ByName<std::vector<std::byte>>& global_variables() const { return globals_; }
 
  private:
   void take_routine(Tokens& tokens, bool is_kernel);
@@ -53,10 +62,10 @@ class Module {
 
   const std::string text_, file_;
   std::string target_;
-  std::map<std::string, Routine, std::less<>> routines_;
-  std::map<std::string, Declaration, std::less<>> shared_;
-  std::map<std::string, std::vector<std::byte>, std::less<>> globals_;
-  std::map<std::string, Kernel> kernels_;
+  ByName<Routine> routines_;
+  ByName<Declaration> shared_;
+  ByName<std::vector<std::byte>> globals_;
+  ByName<Kernel> kernels_;
 };
 
 }  // namespace tandem::ptx

@@ -15,7 +15,7 @@ enum class Fault : uint8_t {
   out_of_bounds,      ///< outside of all memory that the kernel may access
   missing_lane,       ///< a lane that a mask names does not arrive
   divergent_barrier,  ///< threads of a block wait at different barriers
-  uninitialized,      ///< a value that nobody wrote reaches global memory, an address or a branch
+  uninitialized,      ///< an undefined value is stored to global memory, or decides an address or a branch
   async_copy,         ///< an access to what cp.async is still writing
   trap
 };

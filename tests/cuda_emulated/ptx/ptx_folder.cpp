@@ -9,6 +9,7 @@
 #include "cuda_emulated/emulator.h"
 
 namespace tandem::cuda::emulated {
+
 std::string kernel_name_of_ptx(const std::string& mangled) {
   constexpr std::string_view kAnonymous = "_GLOBAL__N__", kOurs = "12_GLOBAL__N_1";
   std::string name, file;

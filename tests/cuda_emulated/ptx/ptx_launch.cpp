@@ -53,7 +53,7 @@ void fail(const std::string& message) {
 }
 
 void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::byte>& parameters) {
-  static auto& machine = *new ptx::Machine(*new DeviceMemory);
+  static auto& machine = *new ptx::Machine(*new DeviceMemory);  // never destroyed: static tensors may still launch
   static unsigned launches = 0;
   launch.reverse = ++launches % 2 == 0;
   launch.parameters = parameters;
@@ -78,7 +78,7 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
 bool runs_ptx() { return folder() != nullptr; }
 
 std::function<void()> ptx_work(const void* kernel, dim3 grid, dim3 block, PackedParameters packed) {
-  static auto& all = *new PtxFolder(folder(), compute_capability());  // never destroyed, like the symbols
+  static auto& all = *new PtxFolder(folder(), compute_capability());  // never destroyed, like the machine
   const ptx::Kernel& code = all.kernel(kernel_name(kernel));
   const auto is_same = [](const ptx::Parameter& p, const PackedParameters::Place& q) {
     return p.offset == q.offset && p.bytes == q.bytes;
