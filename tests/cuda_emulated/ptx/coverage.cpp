@@ -1,6 +1,5 @@
 #include "cuda_emulated/ptx/coverage.h"
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +9,8 @@
 #include <set>
 #include <string>
 #include <utility>
+
+#include "support/running_test.h"
 
 namespace tandem::cuda::emulated {
 namespace {
@@ -59,12 +60,6 @@ Coverage& coverage() {
   return all;
 }
 
-/// The name of the test that is running, such as Softmax.LongRows; "-" in programs without tests.
-std::string current_test() {
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return test ? std::string(test->test_suite_name()) + "." + test->name() : "-";
-}
-
 }  // namespace
 
 bool is_coverage_wanted() {
@@ -73,7 +68,7 @@ bool is_coverage_wanted() {
 }
 
 void add_coverage(const ptx::Kernel& kernel, const std::vector<ptx::Count>& counts, double seconds) {
-  TestCoverage& test = coverage().tests[current_test()];
+  TestCoverage& test = coverage().tests[testing::running_test.name()];
   test.seconds += seconds;
   std::set<int>& lines = test.lines[{kernel.file, kernel.name}];
   for (size_t i = 0; i < counts.size(); ++i) {

@@ -1,11 +1,9 @@
 #include "cuda_emulated/ptx/ptx_launch.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +15,7 @@
 #include "cuda_emulated/ptx/program_symbols.h"
 #include "cuda_emulated/ptx/ptx_folder.h"
 #include "ptx/machine.h"
+#include "support/running_test.h"
 
 namespace tandem::cuda::emulated {
 namespace {
@@ -42,16 +41,6 @@ struct DeviceMemory final : ptx::GlobalMemory {
   }
 };
 
-/// Fails the test that is running. In other programs the process ends.
-void fail(const std::string& message) {
-  if (::testing::UnitTest::GetInstance()->current_test_info()) {
-    ADD_FAILURE() << message;
-  } else {
-    std::fprintf(stderr, "%s\n", message.c_str());
-    std::_Exit(1);
-  }
-}
-
 void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::byte>& parameters) {
   static auto& machine = *new ptx::Machine(*new DeviceMemory);  // never destroyed: static tensors may still launch
   static unsigned launches = 0;
@@ -69,7 +58,7 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
   }
   for (const ptx::Report& report : reports) {
     if (report.fault == ptx::Fault::trap) throw Trap("trap");
-    fail(text(report));
+    testing::running_test.fail(text(report));
   }
 }
 
@@ -78,6 +67,8 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
 bool runs_ptx() { return folder() != nullptr; }
 
 std::function<void()> ptx_work(const void* kernel, dim3 grid, dim3 block, PackedParameters packed) {
+  static std::mutex mutex;  // ranks may be threads
+  const std::scoped_lock lock(mutex);
   static auto& all = *new PtxFolder(folder(), compute_capability());  // never destroyed, like the machine
   const ptx::Kernel& code = all.kernel(kernel_name(kernel));
   const auto is_same = [](const ptx::Parameter& p, const PackedParameters::Place& q) {
