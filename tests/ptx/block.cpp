@@ -107,6 +107,13 @@ bool Block::all_meet(const Warp& w, const Instruction& i, const std::vector<Grou
   return all;
 }
 
+void Block::execute(Warp& w, const Instruction& i, Lanes lanes) {
+  i.run(w, i, lanes);
+  if (!grid_.counts) return;
+  add_cost(accesses_, (*grid_.counts)[static_cast<size_t>(&i - grid_.kernel.code.data())]);
+  accesses_.clear();
+}
+
 /// Runs a group up to the instruction `limit`, or until it waits; beside other groups, to its next change of order.
 void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_t limit) {
   do {
@@ -119,7 +126,7 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
       count.threads += static_cast<unsigned>(std::popcount(lanes));
     }
     if (i.control == Control::none || !lanes) {
-      if (lanes) i.run(w, i, lanes);
+      if (lanes) execute(w, i, lanes);
       ++group.at;
       continue;
     }
@@ -135,10 +142,15 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
         break;
       case Control::meets:
         if (all_meet(w, i, groups, lanes)) {
-          i.run(w, i, lanes);
+          execute(w, i, lanes);
           ++taken.at;
         } else {
           taken.state = State::waits_for_lanes;
+          if (grid_.counts) {  // it counts when it runs
+            Count& count = (*grid_.counts)[taken.at];
+            --count.warps;
+            count.threads -= static_cast<unsigned>(std::popcount(lanes));
+          }
         }
         break;
       case Control::barrier:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ptx/access_cost.h"
 #include "ptx/machine.h"
 #include "ptx/warp.h"
 
@@ -79,6 +80,7 @@ class Block {
   /// Runs the warp until all of its threads have returned or wait at a barrier.
   void run_warp(size_t index);
   void run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_t limit);
+  void execute(Warp& w, const Instruction& i, Lanes lanes);
   Lanes guarded(const Warp& w, const Instruction& i, Lanes lanes);
   bool all_meet(const Warp& w, const Instruction& i, const std::vector<Group>& groups, Lanes lanes);
   void release_barrier();
@@ -92,6 +94,7 @@ class Block {
   std::vector<Warp> warps_;
   std::vector<std::vector<Group>> groups_;  ///< of each warp
   std::vector<Copies> copies_;              ///< of each thread
+  std::vector<LaneAccess> accesses_;        ///< of the instruction that is running, if they are counted
   uint32_t barriers_ = 0;
 };
 

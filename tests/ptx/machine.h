@@ -15,9 +15,12 @@ struct Launch {
   bool reverse = false;  ///< warps and blocks run from the last to the first
 };
 
-/// How often an instruction was executed.
+/// How often an instruction was executed, and what its accesses cost, summed over the executions by a warp. The least
+/// costs are those of the same bytes side by side.
 struct Count {
   uint64_t warps = 0, threads = 0;
+  uint64_t sectors = 0, least_sectors = 0;        ///< of 32 bytes of global memory
+  uint64_t wavefronts = 0, least_wavefronts = 0;  ///< passes over the 32 banks of shared memory
 };
 
 class Machine {

@@ -87,6 +87,22 @@ TEST(PtxMachine, GuardedShuffleOfItsMask) {
   for (uint32_t n = 0; n < 32; ++n) EXPECT_EQ(p.array[n], n < 16 ? n ^ 1 : 7);
 }
 
+TEST(PtxMachine, AnInstructionThatWaitsCountsOnce) {
+  Program p;
+  run_clean(p, R"(
+    setp.lt.u32 %p1, %r0, 16;
+    @%p1 bra $away;
+    $meet:
+    shfl.sync.bfly.b32 %r1|%p2, %r0, 16, 31, -1;
+    bra $end;
+    $away:
+    bra $meet;
+    $end:)");
+  uint64_t threads = 0;
+  for (const Count& count : p.counts) threads += count.threads;
+  EXPECT_EQ(threads, 32u * 7 + 2 * 16);  // two branches are taken by a half
+}
+
 TEST(PtxMachine, VotesOfWarpsAndBlocks) {
   Program p;
   p.threads = 96;

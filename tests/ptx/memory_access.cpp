@@ -78,6 +78,7 @@ void Block::note_global(const Instruction& i, unsigned thread, const Place& at, 
 Block::Place Block::note(const Warp& w, const Instruction& i, int lane, uint64_t address, unsigned bytes,
                          Access access) {
   const Place at = place(w, i, lane, i.space, address, bytes);
+  if (grid_.counts) accesses_.push_back({at.space, lane, at.offset, bytes});
   if (at.space == Space::shared) note_shared(i, w.thread(lane), at, bytes, access);
   if (at.space == Space::global) note_global(i, w.thread(lane), at, bytes, access);
   return at;
@@ -122,7 +123,9 @@ void Block::copy_async(const Warp& w, const Instruction& i, int lane, uint64_t t
     const Place source = place(w, i, lane, Space::global, from, bytes);
     note_global(i, thread, source, read, Access::read);
     std::memcpy(copy.data.data(), source.data, read);
+    if (grid_.counts) accesses_.push_back({Space::global, lane, source.offset, read});
   }
+  if (grid_.counts) accesses_.push_back({Space::shared, lane, copy.to.offset, bytes});
   note_shared(i, thread, copy.to, bytes, Access::write);
   for (uint64_t n = 0; n < bytes; ++n) shared_bytes_[copy.to.offset + n].copier = thread;
   copies_[thread].open.push_back(std::move(copy));
