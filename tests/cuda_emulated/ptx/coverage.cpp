@@ -1,5 +1,5 @@
-#include "cuda_emulated/ptx/coverage.h"
-
+// Which PTX instructions each test executes: written at the program's end to the folder that TANDEM_PTX_COVERAGE names,
+// for scripts/ptx_coverage.py.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "cuda_emulated/ptx/launch_listeners.h"
 #include "support/running_test.h"
 
 namespace tandem::cuda::emulated {
@@ -60,13 +61,7 @@ Coverage& coverage() {
   return all;
 }
 
-}  // namespace
-
-bool is_coverage_wanted() {
-  static const bool wanted = std::getenv("TANDEM_PTX_COVERAGE") != nullptr;
-  return wanted;
-}
-
+/// Adds a launch to the test that is running.
 void add_coverage(const ptx::Kernel& kernel, const std::vector<ptx::Count>& counts, double seconds) {
   TestCoverage& test = coverage().tests[testing::running_test.name()];
   test.seconds += seconds;
@@ -76,4 +71,11 @@ void add_coverage(const ptx::Kernel& kernel, const std::vector<ptx::Count>& coun
   }
 }
 
+[[maybe_unused]] const bool is_wanted = [] {
+  if (!std::getenv("TANDEM_PTX_COVERAGE")) return false;
+  launch_listeners().push_back(add_coverage);
+  return true;
+}();
+
+}  // namespace
 }  // namespace tandem::cuda::emulated

@@ -11,7 +11,7 @@
 
 #include "cuda_emulated/device/arena.h"
 #include "cuda_emulated/device/device.h"
-#include "cuda_emulated/ptx/coverage.h"
+#include "cuda_emulated/ptx/launch_listeners.h"
 #include "cuda_emulated/ptx/program_symbols.h"
 #include "cuda_emulated/ptx/ptx_folder.h"
 #include "ptx/machine.h"
@@ -50,12 +50,11 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
   std::vector<ptx::Count> counts;
   const auto start = std::chrono::steady_clock::now();
   try {
-    machine.launch(kernel, launch, reports, is_coverage_wanted() ? &counts : nullptr);
+    machine.launch(kernel, launch, reports, launch_listeners().empty() ? nullptr : &counts);
   } catch (const ptx::Stopped&) {  // the report says why
   }
-  if (is_coverage_wanted()) {
-    add_coverage(kernel, counts, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const LaunchListener& listener : launch_listeners()) listener(kernel, counts, seconds);
   for (const ptx::Report& report : reports) {
     if (report.fault == ptx::Fault::trap) throw Trap("trap");
     testing::running_test.fail(text(report));
@@ -63,6 +62,11 @@ void run(const ptx::Kernel& kernel, ptx::Launch launch, const std::vector<std::b
 }
 
 }  // namespace
+
+std::vector<LaunchListener>& launch_listeners() {
+  static auto& all = *new std::vector<LaunchListener>;  // never destroyed, like the machine
+  return all;
+}
 
 bool runs_ptx() { return folder() != nullptr; }
 
