@@ -166,3 +166,11 @@ if(TANDEM_BUILD_TOOLS AND CLI11_FOUND AND nlohmann_json_FOUND) # as in tools/CMa
   on_cuda_test(tool Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/tools/tool_test.py"
                $<TARGET_FILE:tandem_on_cuda_tool> Cuda)
 endif()
+
+# Prints the tables of docs/kernel_resources.md on instructions and accesses of memory. Not a test: it takes minutes.
+file(GLOB ptx_counts_sources CONFIGURE_DEPENDS cuda_emulated/ptx_counts/*.cpp)
+add_executable(tandem_ptx_counts EXCLUDE_FROM_ALL ${ptx_counts_sources})
+set_target_properties(tandem_ptx_counts PROPERTIES OUTPUT_NAME ptx_counts CXX_EXTENSIONS OFF)
+target_compile_options(tandem_ptx_counts PRIVATE ${TANDEM_TEST_OPTIONS})
+target_include_directories(tandem_ptx_counts PRIVATE "${PROJECT_SOURCE_DIR}/examples")
+target_link_libraries(tandem_ptx_counts PRIVATE tandem_emulated_device tandem_test_support tandem::torch_compat)
