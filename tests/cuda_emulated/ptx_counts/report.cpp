@@ -32,6 +32,11 @@ std::string factor(uint64_t value, uint64_t least) {
   return fmt::format(fmt::runtime(ratio >= kFar ? "**{:.2f}**" : "{:.2f}"), ratio);
 }
 
+/// Thousands, without an exponent.
+std::string thousands(double value) {
+  return value >= 1e6 ? fmt::format("{:.0f}", value / 1e3) : fmt::format("{:.3g}", value / 1e3);
+}
+
 /// The share of an H100's peak bandwidth at which the least bytes would move.
 std::string prediction(double warp_instructions, double least_bytes) {
   const double seconds = warp_instructions / (kMultiprocessors * kIssues * kClock);
@@ -68,11 +73,12 @@ void Report::add(const std::string& what, const std::string& kernel, double elem
 
 void Report::add_step(const std::string& what, const std::function<void()>& body) {
   for (const auto& [name, sum] : costs_of(body)) {
-    const double warps = static_cast<double>(sum.instructions);
-    steps_.push_back(fmt::format(
-        "| {} | `{}` | {} | {:.4g} | {:.3g} | {:.4g} | {} | {} | {} |", what, name, sum.launches, kLanes * warps / 1000,
-        kLanes * static_cast<double>(sum.f64_instructions) / 1000, kSector * static_cast<double>(sum.sectors) / 1000,
-        factor(sum.sectors, sum.least_sectors), factor(sum.wavefronts, sum.least_wavefronts), sum.matrix_products));
+    steps_.push_back(fmt::format("| {} | `{}` | {} | {} | {} | {} | {} | {} | {} |", what, name, sum.launches,
+                                 thousands(kLanes * static_cast<double>(sum.instructions)),
+                                 thousands(kLanes * static_cast<double>(sum.f64_instructions)),
+                                 thousands(kSector * static_cast<double>(sum.sectors)),
+                                 factor(sum.sectors, sum.least_sectors), factor(sum.wavefronts, sum.least_wavefronts),
+                                 sum.matrix_products));
   }
 }
 
