@@ -17,7 +17,7 @@ import sys
 
 LEAST_INSTRUCTIONS = 0.97
 ENTRY = re.compile(r"\.entry\s+(\w+)")
-INSTRUCTION = re.compile(r"^\t(?:@!?%p\d+ )?[a-z][\w.]*[\s;]")  # not .reg, labels, braces, lists of arguments
+INSTRUCTION = re.compile(r"(?:@!?%p\d+ )?[a-z][\w.]*[\s;]")  # not .reg, labels, braces, lists of arguments
 
 Test = collections.namedtuple("Test", "program name seconds executed")
 
@@ -28,11 +28,11 @@ def read_ptx(folder):
     instructions, kernels = {}, set()
     for path in sorted(pathlib.Path(folder).glob("*.ptx")):
         kernel = ""
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        for number, line in enumerate(map(str.strip, path.read_text().splitlines()), 1):
             if found := ENTRY.search(line):
                 kernel = found[1]
                 kernels.add((path.name, kernel))
-            elif INSTRUCTION.match(line) and not line.startswith("\tcall"):
+            elif INSTRUCTION.match(line) and not line.startswith("call"):
                 instructions[path.name, number] = kernel
     return instructions, kernels
 
