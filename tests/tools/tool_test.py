@@ -66,7 +66,7 @@ class Info(ToolTest):
         names = [line.partition(": ")[2] for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                  if line.startswith("model name")]
         text = self.run_tool("info")
-        self.assertRegex(text, r"(?m)^processor +" + (names[0] if names else ""))
+        self.assertRegex(text, r"(?m)^processor +" + re.escape(names[0] if names else ""))
         for label in ("tandem", "products", "choose", "library", "memory", "CUDA"):
             self.assertRegex(text, rf"(?m)^{label} +\S")
 

@@ -2,6 +2,7 @@
 // failure. Values are tested by the tests of distributed/, which run on emulated devices too.
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <chrono>
 #include <map>
 #include <string>
@@ -274,9 +275,11 @@ TEST_F(Nccl, ErrorsOfTheNetworkAreReported) {
 }
 
 TEST_F(Nccl, TwoRanksCannotShareADevice) {
-  on_two([](const Group& group) {
+  std::barrier both_failed(2);
+  on_two([&](const Group& group) {
     const Tensor x = ones({2}, Device(kCUDA, 0));
     EXPECT_THROWS(group->all_reduce(x), BackendError, "invalid usage", "distributed::local_rank()");
+    both_failed.arrive_and_wait();
     group->abort("the test ends");
   });
 }
