@@ -93,6 +93,9 @@ foreach(folder ${folders_on_cuda})
   folder_on_cuda(${folder} tandem_on_cuda_${folder}_test)
 endforeach()
 set_property(TEST on_cuda_distributed APPEND PROPERTY ENVIRONMENT TANDEM_EMULATED_DEVICES=4)
+# Random calls compared with the CPU; scripts/soak.sh runs more.
+program_on_cuda(soak_test tandem_test_objects tandem_test_device)
+on_cuda_test(soak tandem_on_cuda_soak_test --gtest_brief=1 --gtest_filter=*OnDevice.*)
 # Some folders run again, because other devices and orders show other defects.
 set(second_device TANDEM_TEST_DEVICE=cuda:1)
 function(folder_on_cuda_again folder variant)

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_emulated/ptx/launch_counts.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -408,6 +410,7 @@ void check_launch(const void* kernel, dim3 grid, dim3 shape, size_t shared_bytes
   // More needs cudaFuncSetAttribute.
   if (shared_bytes > 48 * 1024) throw Misuse("a launch has more than 48 KiB of dynamic shared memory");
   if (shared_bytes != 0) throw Misuse("dynamic shared memory is not emulated");
+  count_launch(kernel);
 }
 
 void run(dim3 grid, dim3 shape, const std::function<void()>& thread) {

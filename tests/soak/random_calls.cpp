@@ -108,6 +108,21 @@ std::string difference(const Tensor& actual, const json& expected) {
   return near(actual, either, t).message();
 }
 
+/// Describes how a result differs from that of the same call on another device; "" if it does not. `expected` is
+/// PyTorch's, with the tolerance.
+std::string difference(const Tensor& actual, const Tensor& other, const json& expected) {
+  if (!actual.defined() && !other.defined()) return "";
+  if (!actual.defined() || !other.defined()) return actual.defined() ? "there is one" : "there is none";
+  if (actual.dtype() != other.dtype() || actual.requires_grad() != other.requires_grad()) {
+    return "dtype or requires_grad differ";
+  }
+  const Tolerance t{2 * expected.at("rtol").get<double>(), 2 * expected.at("atol").get<double>()};
+  if (t.rtol > 0 || t.atol > 0) return near(actual, other, t).message();
+  const auto same = same_bits(actual, other);
+  if (same && actual.dtype() == kLong && !equal(actual.to(kCPU), other)) return "numbers beyond 2^53 differ";
+  return same.message();
+}
+
 std::vector<Tensor> make_inputs(const json& call, std::vector<Tensor>& bases) {
   for (const json& base : call.at("bases")) bases.push_back(make_base(base));
   std::vector<Tensor> inputs;
@@ -144,41 +159,52 @@ std::string described(json call) {
   return call.dump();
 }
 
-std::string check_call(const json& call) {
+CallResults run_call(const json& call) {
   std::vector<Tensor> bases;
-  std::vector<Tensor> inputs = make_inputs(call, bases), outputs;
+  const std::vector<Tensor> inputs = make_inputs(call, bases);
+  CallResults results;
   try {
-    outputs = run_op(call.at("op"), inputs, call.at("args"));
+    results.outputs = run_op(call.at("op"), inputs, call.at("args"));
   } catch (const Error& e) {
-    return std::string("refused: ") + e.what();
+    results.refusal = std::string("refused: ") + e.what();
+    return results;
   }
-  if (call.at("direct").get<bool>()) outputs = bases;  // also shows writes outside the output
-  const json& expected = call.at("outputs");
-  if (outputs.size() != expected.size()) {
-    return std::to_string(outputs.size()) + " outputs, expected " + std::to_string(expected.size());
-  }
+  if (call.at("direct").get<bool>()) results.outputs = bases;  // also shows writes outside the output
   std::vector<Tensor> roots, weights, wanted;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string text = difference(outputs[i], expected[i]);
-    if (!text.empty()) return "output " + std::to_string(i) + ": " + text;
-    if (!outputs[i].requires_grad()) continue;
-    const Tensor weight = empty({outputs[i].numel()}, TensorOptions(kDouble).device(kCPU));
+  for (size_t i = 0; i < results.outputs.size(); ++i) {
+    const Tensor& y = results.outputs[i];
+    if (!y.requires_grad()) continue;
+    const Tensor weight = empty({y.numel()}, TensorOptions(kDouble).device(kCPU));
     for (int64_t k = 0; k < weight.numel(); ++k) {
       weight.data_ptr<double>()[k] = counter_normal(1000 + i, static_cast<uint64_t>(k));
     }
-    roots.push_back(outputs[i]);
-    weights.push_back(to(weight, outputs[i].device(), outputs[i].dtype()).view(outputs[i].sizes()));
+    roots.push_back(y);
+    weights.push_back(to(weight, y.device(), y.dtype()).view(y.sizes()));
   }
   for (const Tensor& x : inputs) {
     if (x.requires_grad()) wanted.push_back(x);
   }
-  if (roots.empty() || wanted.empty()) return "";
-  std::vector<Tensor> gradients;
+  if (roots.empty() || wanted.empty()) return results;
   try {
-    gradients = autograd::grad(roots, wanted, weights, std::nullopt, false, /*allow_unused=*/true);
+    results.gradients = autograd::grad(roots, wanted, weights, std::nullopt, false, /*allow_unused=*/true);
   } catch (const Error& e) {
-    return std::string("backward refused: ") + e.what();
+    results.refusal = std::string("backward refused: ") + e.what();
   }
+  return results;
+}
+
+std::string check_call(const json& call) {
+  const auto [outputs, gradients, refusal] = run_call(call);
+  if (outputs.empty() && !refusal.empty()) return refusal;
+  const json& expected = call.at("outputs");
+  if (outputs.size() != expected.size()) {
+    return std::to_string(outputs.size()) + " outputs, expected " + std::to_string(expected.size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string text = difference(outputs[i], expected[i]);
+    if (!text.empty()) return "output " + std::to_string(i) + ": " + text;
+  }
+  if (!refusal.empty()) return refusal;
   const json& expected_gradients = call.at("gradients");
   for (size_t i = 0; i < gradients.size(); ++i) {
     const json& e = expected_gradients.at(i);
@@ -189,6 +215,21 @@ std::string check_call(const json& call) {
     if (!text.empty()) return "gradient " + std::to_string(i) + ": " + text;
   }
   return "";
+}
+
+std::string difference_of_devices(const json& call, const CallResults& other) {
+  const CallResults own = run_call(call);
+  if (own.refusal != other.refusal) return "'" + own.refusal + "', expected '" + other.refusal + "'";
+  const auto compare = [&](const char* name, const std::vector<Tensor>& results, const std::vector<Tensor>& others) {
+    if (results.size() != others.size()) return std::string("another number of ") + name;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const std::string text = difference(results[i], others[i], call.at(name).at(i));
+      if (!text.empty()) return name + (" " + std::to_string(i)) + ": " + text;
+    }
+    return std::string();
+  };
+  const std::string text = compare("outputs", own.outputs, other.outputs);
+  return text.empty() ? compare("gradients", own.gradients, other.gradients) : text;
 }
 
 }  // namespace tandem::testing

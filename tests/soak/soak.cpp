@@ -96,8 +96,13 @@ bool Inputs::next() {
 
 std::string Inputs::reproduction(uint64_t seed) {
   const ::testing::TestInfo* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return "TANDEM_SOAK_SEED=" + std::to_string(seed) + " TANDEM_SOAK_COUNT=1 tests/soak_test --gtest_filter=" +
-         (test ? std::string(test->test_suite_name()) + "." + test->name() : "");
+  std::string text;
+  for (const char* variable : {"TANDEM_TEST_DEVICE", "TANDEM_PTX", "TANDEM_SOAK_CALLS"}) {
+    if (const char* value = std::getenv(variable)) text += std::string(variable) + "=" + value + " ";
+  }
+  return text + "TANDEM_SOAK_SEED=" + std::to_string(seed) + " TANDEM_SOAK_COUNT=1 tests/" +
+         own_program().filename().string() +
+         " --gtest_filter=" + (test ? std::string(test->test_suite_name()) + "." + test->name() : "");
 }
 
 ChildTaskRegistration::ChildTaskRegistration(const char* name, ChildTask task) { tasks()[name] = std::move(task); }
