@@ -93,7 +93,7 @@ void splits(Ops& ops) {
   TANDEM_OP("split_with_sizes", split_with_sizes(x[0], a.list("sizes"), a.i("dim")));
   TANDEM_OP("tensor_split", tensor_split(x[0], a.i("sections"), a.i("dim")));
   TANDEM_OP("tensor_split.indices", tensor_split(x[0], a.list("indices"), a.i("dim")));
-  TANDEM_OP("tensor_split.tensor", tensor_split(x[0], x[1], a.i("dim")));
+  TANDEM_OP("tensor_split.tensor", tensor_split(x[0], x[1].to(kCPU), a.i("dim")));
   TANDEM_OP("hsplit", hsplit(x[0], a.list("indices")));
   TANDEM_OP("vsplit", vsplit(x[0], a.list("indices")));
   TANDEM_OP("dsplit", dsplit(x[0], a.list("indices")));

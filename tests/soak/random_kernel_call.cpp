@@ -37,6 +37,7 @@ std::vector<double> KernelCall::numbers(int64_t count, DType dtype, Numbers whic
     const auto index = static_cast<uint64_t>(i);
     values.push_back(is_float ? counter_normal(seed, index) * scale
                               : static_cast<double>(counter_integer(seed, index, low, high)));
+    if (which == Numbers::positive) values.back() = std::abs(values.back());
     const uint64_t bits = counter_bits(seed + 1, index);
     if (any_special && bits % 8 == 0) values.back() = special[(bits >> 8) % special.size()];
   }

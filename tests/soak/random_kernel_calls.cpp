@@ -165,17 +165,17 @@ void random_from(KernelCall& call) {
 
 void poisson(KernelCall& call) {
   const Sizes sizes = call.sizes(1000);
-  const Tensor y = call.tensor(sizes, call.floating()), rate = call.tensor(sizes, y.dtype(), Numbers::tame, true);
-  rate.abs_();
+  const Tensor y = call.tensor(sizes, call.floating());
+  const Tensor rate = call.tensor(sizes, y.dtype(), Numbers::positive, /*expanded=*/true);
   kernels_here().poisson(y, rate, stream(call));
 }
 
 void binomial(KernelCall& call) {
   const Sizes sizes = call.sizes(1000);
-  const Tensor y = call.tensor(sizes, call.floating()), count = call.tensor(sizes, y.dtype());
-  const Tensor prob = call.tensor(sizes, y.dtype());
-  count.abs_().mul_(call.pick<double>({2, 30})).floor_();
-  prob.abs_().mul_(0.25);
+  const Tensor y = call.tensor(sizes, call.floating()), count = call.tensor(sizes, y.dtype(), Numbers::positive);
+  const Tensor prob = call.tensor(sizes, y.dtype(), Numbers::positive);
+  count.mul_(call.pick<double>({2, 30})).floor_();
+  prob.mul_(0.25);
   kernels_here().binomial(y, count, prob, stream(call));
 }
 
@@ -233,6 +233,7 @@ void quantize(KernelCall& call) {
   }
   call.text += " blocks " + std::to_string(scales.rows) + " x " + std::to_string(scales.columns);
   kernels_here().quantize_float8(quantize);
+  if (scales.rows == 0) return;
   const Tensor y = call.dense(quantize.x.sizes().vec(), call.floating());
   kernels_here().dequantize_float8(y, quantize.codes, scales);
 }
@@ -243,8 +244,7 @@ void delayed_scales(KernelCall& call) {
   update.first = call.integer(0, rows - 1);
   update.count = call.integer(1, rows - update.first);
   for (int64_t i = call.integer(1, 40); i > 0; --i) {
-    update.states.push_back(call.dense({rows, 1 + call.integer(1, 17)}, kFloat, Numbers::special));
-    update.states.back().abs_();
+    update.states.push_back(call.dense({rows, 1 + call.integer(1, 17)}, kFloat, Numbers::positive));
   }
   for (int64_t i = 0; i < update.count; ++i) update.largest.push_back(call.pick<double>({448, 57344}));
   update.factor = call.pick<double>({1, 0.5});
@@ -253,23 +253,17 @@ void delayed_scales(KernelCall& call) {
 }
 
 // ---- copies: rounded once
-/// A conversion of a number that is out of an integer's range is not defined.
-Numbers convertible(DType to) { return is_floating_point(to) ? Numbers::special : Numbers::tame; }
-
 DType any_dtype(KernelCall& call) { return static_cast<DType>(call.integer(0, kNumDTypes - 1)); }
 
-/// The source of a copy to `y`: numbers that fit, so none below 0 for unsigned integers.
+/// The source of a copy to `y`. A conversion of a number that is out of an integer's range is not defined.
 Tensor source(KernelCall& call, const Tensor& y, DType dtype) {
-  const Tensor x = call.tensor(y.sizes().vec(), dtype, convertible(y.dtype()), /*expanded=*/true);
-  const bool fits = is_floating_point(y.dtype()) || is_integral(dtype, true);
-  return fits || !is_differentiable(dtype) ? x : x.abs_().clamp_(0, 100);
+  const Numbers numbers = is_floating_point(y.dtype()) ? Numbers::special : Numbers::positive;
+  return call.tensor(y.sizes().vec(), dtype, numbers, /*expanded=*/true);
 }
 
 void copy(KernelCall& call) {
   const Tensor y = call.tensor(call.sizes(), any_dtype(call));
-  DType from = any_dtype(call);
-  if (!is_floating_point(y.dtype()) && is_floating_point(from) && !is_differentiable(from)) from = kFloat;
-  kernels_here().copy(y, source(call, y, from));
+  kernels_here().copy(y, source(call, y, any_dtype(call)));
 }
 
 void copy_list(KernelCall& call) {

@@ -17,12 +17,13 @@ namespace tandem::testing {
 class KernelCall {
  public:
   using Sizes = std::vector<int64_t>;
-  enum class Numbers : uint8_t { tame, special };  ///< special: also inf, NaN and numbers beyond f16's range
-  /// Memory that the call may use, and how much the devices' results may differ there.
+  /// special: also inf, NaN and numbers beyond f16's range. positive: no number below 0.
+  enum class Numbers : uint8_t { tame, special, positive };
+  /// Memory that the call may use, and how far from exact each device's results may be there.
   struct Kept {
     Tensor memory;
     Tolerance tolerance;
-    int64_t slips = 0;  ///< the number of elements that may differ by 1
+    int64_t slips = 0;  ///< the number of elements in which the devices may differ by 1
   };
 
   explicit KernelCall(uint64_t seed) : random_(seed), fill_(seed << 20) {}

@@ -16,6 +16,21 @@ CallResults run_on_cpu(const nlohmann::json& call) {
   return run_call(call);
 }
 
+/// Whether the kernels that g++ compiled are wrong for the call: they take the sine of f32 numbers by a formula for
+/// numbers up to 10^8 (math/trig.h). A GPU has another one, as nvcc's PTX shows.
+bool is_beyond_emulation(const nlohmann::json& call) {
+  constexpr double kFar = 1e8;
+  const std::string op = call.at("op"), function = op.substr(0, op.find('_'));
+  if (std::getenv("TANDEM_PTX") || (function != "sin" && function != "cos" && function != "tan")) return false;
+  for (const nlohmann::json& base : call.at("bases")) {
+    for (const nlohmann::json& v : base.at("special")) {
+      const double number = std::stod(v.get<std::string>());
+      if (base.at("dtype") != "f64" && std::isfinite(number) && number > kFar) return true;
+    }
+  }
+  return false;
+}
+
 TEST(RandomOpsOnDevice, MatchTheCpu) {
   if (!on_cuda()) GTEST_SKIP() << "no TANDEM_TEST_DEVICE";
   const std::vector<std::string> calls = recorded_calls();
@@ -23,6 +38,7 @@ TEST(RandomOpsOnDevice, MatchTheCpu) {
   std::vector<std::string> failures;
   for (Inputs inputs(calls.size()); inputs.next() && inputs.seed() < calls.size();) {
     const nlohmann::json call = nlohmann::json::parse(calls[inputs.seed()]);
+    if (is_beyond_emulation(call)) continue;
     cuda::set_deterministic(inputs.seed() % 2 == 1);  // which selects other kernels for sums by index
     std::string text;
     try {
