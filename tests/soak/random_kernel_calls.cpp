@@ -277,25 +277,24 @@ void copy_list(KernelCall& call) {
 
 }  // namespace
 
-const std::map<std::string, void (*)(KernelCall&)>& random_kernel_calls() {
-  static const std::map<std::string, void (*)(KernelCall&)> all = {{"unscale", unscale},
-                                                                   {"update_scale", update_scale},
-                                                                   {"optimizer_steps", optimizer_steps},
-                                                                   {"uniform", uniform},
-                                                                   {"normal", normal},
-                                                                   {"random_int", random_int},
-                                                                   {"bernoulli", bernoulli},
-                                                                   {"dropout", dropout},
-                                                                   {"random_from", random_from},
-                                                                   {"poisson", poisson},
-                                                                   {"binomial", binomial},
-                                                                   {"pick_weighted", pick_weighted},
-                                                                   {"cast_float8", cast},
-                                                                   {"quantize_float8", quantize},
-                                                                   {"delayed_scales", delayed_scales},
-                                                                   {"copy", copy},
-                                                                   {"copy_list", copy_list}};
-  return all;
+KernelCalls random_kernel_calls() {
+  return {{"unscale", unscale},
+          {"update_scale", update_scale},
+          {"optimizer_steps", optimizer_steps},
+          {"uniform", uniform},
+          {"normal", normal},
+          {"random_int", random_int},
+          {"bernoulli", bernoulli},
+          {"dropout", dropout},
+          {"random_from", random_from},
+          {"poisson", poisson},
+          {"binomial", binomial},
+          {"pick_weighted", pick_weighted},
+          {"cast_float8", cast},
+          {"quantize_float8", quantize},
+          {"delayed_scales", delayed_scales},
+          {"copy", copy},
+          {"copy_list", copy_list}};
 }
 
 }  // namespace tandem::testing

@@ -53,6 +53,9 @@ class KernelCall {
   /// Tolerates differences in the memory of `x`, which tensor(), dense() or of() returned.
   void tolerate(const Tensor& x, Tolerance tolerance, int64_t slips = 0);
 
+  /// Compares a result that is not in such memory.
+  void compare(const Tensor& result, Tolerance tolerance) { kept_.push_back({result.detach(), tolerance}); }
+
   const std::vector<Kept>& kept() const { return kept_; }
   /// The call in words.
   std::string text;
@@ -67,7 +70,10 @@ class KernelCall {
   std::vector<Kept> kept_;
 };
 
-/// The families by name.
-const std::map<std::string, void (*)(KernelCall&)>& random_kernel_calls();
+/// Families by name.
+using KernelCalls = std::map<std::string, void (*)(KernelCall&)>;
+KernelCalls random_kernel_calls();
+/// Those with large sizes.
+KernelCalls random_large_calls();
 
 }  // namespace tandem::testing

@@ -33,9 +33,10 @@ KernelCall run_kernels(void (*draw)(KernelCall&), uint64_t seed, Device device) 
 
 TEST(RandomKernelsOnDevice, MatchTheCpu) {
   if (!on_cuda()) GTEST_SKIP() << "no TANDEM_TEST_DEVICE";
-  for (Inputs inputs(400); inputs.next();) {
+  KernelCalls families = random_kernel_calls();
+  families.merge(random_large_calls());
+  for (Inputs inputs(800); inputs.next();) {
     SCOPED_TRACE(inputs.reproduction());
-    const auto& families = random_kernel_calls();
     const auto family = std::next(families.begin(), static_cast<int64_t>(inputs.seed() % families.size()));
     const KernelCall expected = run_kernels(family->second, inputs.seed(), kCPU);
     const KernelCall actual = run_kernels(family->second, inputs.seed(), get_default_device());
