@@ -79,9 +79,13 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Whether the operands with data divide into runs of `length` elements that share an index, operand i.
+/// Whether the operands with data divide into runs of `length` elements that share an index, operand i. An operand that
+/// repeats an element (stride 0) does not.
 template <size_t N>
 bool runs_share_index(const kernels::Walk<N>& walk, void* const (&data)[N], size_t i, int64_t along, int64_t length) {
+  for (size_t k = 0; k < N; ++k) {
+    if (data[k] && walk.row_stride(k) == 0) return false;
+  }
   return walk.row_stride(i) == 0 && walk.row_length() % length == 0 && along % length == 0 &&
          in_runs(walk, data, length);
 }

@@ -190,6 +190,22 @@ TEST(IndexKernels, ContiguousRows) {  // as in an embedding; the places share in
   }
 }
 
+TEST(IndexKernels, ReadElementsThatRepeat) {  // as rows of an expanded column
+  for (DType dtype : {kByte, kHalf, kFloat, kLong}) {
+    Values numbers(48, 77);
+    for (size_t i : {0, 1, 2}) numbers[16 * i] = static_cast<double>(i + 1);
+    const Tensor x = make_view(tensor_of(numbers, dtype), {3, 16}, {16, 0}, 0);
+    const Tensor y = empty({2, 16}, dtype);
+    under_test().index_select(y, x, 0, tensor_of({2, 0}, kLong));
+    Values expected(16, 3);
+    expected.resize(32, 1);
+    EXPECT_EQ(read(y), expected) << name(dtype);
+    const Tensor positions = make_view(tensor_of({2, 0}, kLong), {2, 16}, {1, 0}, 0);
+    under_test().gather(y, x, 0, positions);
+    EXPECT_EQ(read(y), expected) << name(dtype);
+  }
+}
+
 TEST(IndexKernels, ScatterSumAndIndexSum) {
   for (const IndexCase& c : index_cases()) {
     for (const auto& shape : kSumShapes) {
