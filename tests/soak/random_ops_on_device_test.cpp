@@ -24,7 +24,7 @@ bool is_beyond_emulation(const nlohmann::json& call) {
   if (std::getenv("TANDEM_PTX") || (function != "sin" && function != "cos" && function != "tan")) return false;
   for (const nlohmann::json& base : call.at("bases")) {
     for (const nlohmann::json& v : base.at("special")) {
-      const double number = std::stod(v.get<std::string>());
+      const double number = std::strtod(v.get<std::string>().c_str(), nullptr);
       if (base.at("dtype") != "f64" && std::isfinite(number) && number > kFar) return true;
     }
   }
