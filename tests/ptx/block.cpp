@@ -107,10 +107,13 @@ bool Block::all_meet(const Warp& w, const Instruction& i, const std::vector<Grou
   return all;
 }
 
-void Block::execute(Warp& w, const Instruction& i, Lanes lanes) {
-  i.run(w, i, lanes);
+/// Counts an execution and its accesses, if they are asked for.
+void Block::count(const Instruction& i, Lanes lanes) {
   if (!grid_.counts) return;
-  add_cost(accesses_, (*grid_.counts)[static_cast<size_t>(&i - grid_.kernel.code.data())]);
+  Count& count = (*grid_.counts)[static_cast<size_t>(&i - grid_.kernel.code.data())];
+  ++count.warps;
+  count.threads += static_cast<unsigned>(std::popcount(lanes));
+  add_cost(accesses_, count);
   accesses_.clear();
 }
 
@@ -120,13 +123,9 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
     Group& group = groups[index];
     const Instruction& i = grid_.kernel.code[group.at];
     const Lanes lanes = guarded(w, i, group.lanes);
-    if (grid_.counts) {
-      Count& count = (*grid_.counts)[group.at];
-      ++count.warps;
-      count.threads += static_cast<unsigned>(std::popcount(lanes));
-    }
     if (i.control == Control::none || !lanes) {
-      if (lanes) execute(w, i, lanes);
+      if (lanes) i.run(w, i, lanes);
+      count(i, lanes);
       ++group.at;
       continue;
     }
@@ -135,6 +134,7 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
       group.lanes = lanes;
       groups.push_back(others);
     }
+    if (i.control != Control::meets) count(i, lanes);
     Group& taken = groups[index];
     switch (i.control) {
       case Control::branch:
@@ -142,15 +142,11 @@ void Block::run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_
         break;
       case Control::meets:
         if (all_meet(w, i, groups, lanes)) {
-          execute(w, i, lanes);
+          i.run(w, i, lanes);
+          count(i, lanes);
           ++taken.at;
         } else {
           taken.state = State::waits_for_lanes;
-          if (grid_.counts) {  // it counts when it runs
-            Count& count = (*grid_.counts)[taken.at];
-            --count.warps;
-            count.threads -= static_cast<unsigned>(std::popcount(lanes));
-          }
         }
         break;
       case Control::barrier:

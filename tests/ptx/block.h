@@ -80,7 +80,7 @@ class Block {
   /// Runs the warp until all of its threads have returned or wait at a barrier.
   void run_warp(size_t index);
   void run_group(Warp& w, std::vector<Group>& groups, size_t index, uint32_t limit);
-  void execute(Warp& w, const Instruction& i, Lanes lanes);
+  void count(const Instruction& i, Lanes lanes);
   Lanes guarded(const Warp& w, const Instruction& i, Lanes lanes);
   bool all_meet(const Warp& w, const Instruction& i, const std::vector<Group>& groups, Lanes lanes);
   void release_barrier();
