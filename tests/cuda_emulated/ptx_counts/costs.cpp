@@ -71,6 +71,11 @@ void add_launch(const ptx::Kernel& kernel, const std::vector<ptx::Count>& counts
   if (current) (*current)[short_name(kernel.name)] += costs(kernel, counts);
 }
 
+[[maybe_unused]] const bool listens = [] {
+  cuda::emulated::launch_listeners().push_back(add_launch);
+  return true;
+}();
+
 }  // namespace
 
 Costs& Costs::operator+=(const Costs& other) {
@@ -86,11 +91,6 @@ Costs& Costs::operator+=(const Costs& other) {
 }
 
 std::map<std::string, Costs> costs_of(const std::function<void()>& body) {
-  static const bool listens = [] {
-    cuda::emulated::launch_listeners().push_back(add_launch);
-    return true;
-  }();
-  static_cast<void>(listens);
   cuda::synchronize();  // the emulated device runs earlier launches now
   std::map<std::string, Costs> result;
   current = &result;

@@ -7,12 +7,6 @@ namespace {
 
 Tensor with_gradient(const Tensor& x) { return x.detach().clone().requires_grad_(true); }
 
-/// Runs a backward pass once for each call.
-std::function<void()> backward(const Tensor& y, const std::vector<Tensor>& inputs) {
-  const Tensor gy = random(y.sizes(), y.dtype()).contiguous(y.suggest_memory_format());
-  return [=] { autograd::grad({y}, inputs, {gy}, /*retain_graph=*/true); };
-}
-
 }  // namespace
 
 void add_rows(Report& report) {

@@ -6,13 +6,17 @@ namespace tandem::ptx_counts {
 
 Tensor random(IntArrayRef sizes, DType dtype) { return randn(sizes).to(dtype); }
 
+std::function<void()> backward(const Tensor& y, const std::vector<Tensor>& inputs) {
+  const Tensor gy = random(y.sizes(), y.dtype()).contiguous(y.suggest_memory_format());
+  return [=] { autograd::grad({y}, inputs, {gy}, /*retain_graph=*/true); };
+}
+
 namespace {
 
-/// Runs the backward pass of y = f(x) alone, once for each call.
+/// The backward pass of f(x).
 std::function<void()> backward_of(const std::function<Tensor(const Tensor&)>& f, Tensor x) {
   x.requires_grad_(true);
-  const Tensor y = f(x), gy = random(y.sizes(), y.dtype()).contiguous(y.suggest_memory_format());
-  return [=] { autograd::grad({y}, {x}, {gy}, /*retain_graph=*/true); };
+  return backward(f(x), {x});
 }
 
 }  // namespace

@@ -7,6 +7,8 @@ namespace tandem::ptx_counts {
 
 /// Numbers of a normal distribution, on the emulated device.
 Tensor random(IntArrayRef sizes, DType dtype);
+/// Runs the backward pass of y alone, once for each call.
+std::function<void()> backward(const Tensor& y, const std::vector<Tensor>& inputs);
 
 void add_elementwise(Report& report);
 void add_pools(Report& report);
