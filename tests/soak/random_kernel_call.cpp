@@ -72,11 +72,10 @@ Tensor KernelCall::tensor(const Sizes& sizes, DType dtype, Numbers which, bool e
 }
 
 Tensor KernelCall::dense(const Sizes& sizes, DType dtype, Numbers which) {
-  Sizes strides(sizes.size(), 1);
-  int64_t step = 1;
-  for (size_t d = sizes.size(); d-- > 0; step *= std::max<int64_t>(sizes[d], 1)) strides[d] = step;
+  const Dims strides = contiguous_strides(sizes);
   const int64_t offset = chance(0.4) ? integer(1, 9) : 0;
-  return view(numbers(offset + step + integer(0, 3), dtype, which), dtype, sizes, strides, offset);
+  return view(numbers(offset + numel_of(sizes) + integer(0, 3), dtype, which), dtype, sizes,
+              {strides.begin(), strides.end()}, offset);
 }
 
 Tensor KernelCall::of(const std::vector<double>& numbers, DType dtype) {
