@@ -37,10 +37,13 @@ def read_ptx(folder):
     return instructions, kernels
 
 
-def lines_of(ranges):
-    for text in ranges:
+def executed_lines(ranges):
+    """{(file, line)} of {(file, "first-last")}."""
+    lines = set()
+    for file, text in ranges:
         first, _, last = text.partition("-")
-        yield from range(int(first), int(last or first) + 1)
+        lines.update((file, n) for n in range(int(first), int(last or first) + 1))
+    return lines
 
 
 def read_coverage(folder):
@@ -56,9 +59,23 @@ def read_coverage(folder):
     return tests
 
 
+def adding(tests):
+    """The tests, cheap ones first, that execute an instruction that none before them does."""
+    ranges_seen, seen, kept = set(), set(), []
+    for test in sorted(tests, key=lambda t: t.seconds):
+        ranges = {(f, text) for f, _, texts in test.executed for text in texts} - ranges_seen
+        new = executed_lines(ranges) - seen
+        ranges_seen |= ranges
+        seen |= new
+        if new:
+            kept.append(test)
+    return kept
+
+
 def select(tests):
     """A greedy cover: again and again the test with the most new instructions per second."""
-    covers = [{(f, n) for f, _, ranges in t.executed for n in lines_of(ranges)} for t in tests]
+    tests = adding(tests)
+    covers = [executed_lines({(f, text) for f, _, texts in t.executed for text in texts}) for t in tests]
     left = set().union(*covers)
     start = 0.05  # seconds that a test takes besides its kernels
     queue = [(-len(c) / (t.seconds + start), n) for n, (t, c) in enumerate(zip(tests, covers))]
@@ -104,7 +121,7 @@ def main():
     instructions, kernels = read_ptx(options.ptx)
     tests = read_coverage(options.coverage)
     ran = {(file, kernel) for t in tests for file, kernel, _ in t.executed}
-    executed = {(file, n) for t in tests for file, _, ranges in t.executed for n in lines_of(ranges)}
+    executed = executed_lines({(file, text) for t in tests for file, _, texts in t.executed for text in texts})
     executed &= instructions.keys()
     by_file = collections.defaultdict(lambda: [0, 0, 0, 0])
     for key in kernels:
