@@ -24,8 +24,8 @@ class CudaAccelerator final : public Accelerator {
 
   // memory.cpp, pinned_memory.cpp
   void* allocate(size_t bytes) const override;
-  void deallocate(void* block) const noexcept override;
-  void record_stream(void* block, const Stream& stream) const override;
+  void deallocate(void* block, Device device) const noexcept override;
+  void record_stream(void* block, Device device, const Stream& stream) const override;
   std::shared_ptr<void> allocate_pinned(size_t bytes) const override;
   bool is_pinned(const void* address) const override;
   void copy_to_pinned(void* pinned, const Tensor& source) const override;

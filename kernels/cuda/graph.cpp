@@ -100,7 +100,7 @@ struct CUDAGraph::Impl {
   MempoolId_t pool_id;
   std::shared_ptr<PrivatePool> pool;
   GraphCapture capture;  // its memory comes from the pool
-  std::vector<void*> set_aside;
+  std::vector<SetAside> set_aside;
   std::vector<Tensor> slots;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;

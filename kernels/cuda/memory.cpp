@@ -82,7 +82,7 @@ AllocatorStats stats_of(int device) {
 /// The calling thread's state for captures.
 struct PrivateMemory {
   PrivatePool* pool = nullptr;
-  std::vector<void*> set_aside;
+  std::vector<SetAside> set_aside;
 };
 thread_local PrivateMemory private_memory;
 
@@ -114,22 +114,21 @@ void* CudaAccelerator::allocate(size_t bytes) const {
   return allocator_of(device).allocate(bytes, stream);
 }
 
-void CudaAccelerator::deallocate(void* block) const noexcept {
+// No allocator but the owner's is locked: another's may be returning memory to the driver, which waits for its device's
+// work, perhaps for a collective that this thread has yet to start.
+void CudaAccelerator::deallocate(void* block, Device device) const noexcept {
+  CachingAllocator& owner = allocator_of(device.index());
   const PrivatePool* pool = private_memory.pool;
-  if (pool && !pool->owns(allocator_of(pool->device()).stream_of(block))) {
-    private_memory.set_aside.push_back(block);
-    return;
-  }
-  for (const auto& allocator : allocators()) {
-    if (allocator->deallocate(block)) return;
+  if (pool && !pool->owns(owner.stream_of(block))) {
+    private_memory.set_aside.push_back({block, device});
+  } else {
+    owner.deallocate(block);
   }
 }
 
-void CudaAccelerator::record_stream(void* block, const Stream& stream) const {
-  const int device = stream.device().index();
-  for (int owner = 0; owner < device_count(); ++owner) {
-    if (allocator_of(owner).record_stream(block, stream.handle(), owner == device ? -1 : device)) return;
-  }
+void CudaAccelerator::record_stream(void* block, Device device, const Stream& stream) const {
+  const int owner = index_of(device), user = stream.device().index();
+  allocator_of(owner).record_stream(block, stream.handle(), owner == user ? -1 : user);
 }
 
 void CudaAccelerator::copy_to_pinned(void* pinned, const Tensor& source) const {
@@ -161,7 +160,7 @@ void begin_private_memory(PrivatePool& pool) {
   private_memory.pool = &pool;
 }
 
-std::vector<void*> end_private_memory() {
+std::vector<SetAside> end_private_memory() {
   allocator_of(private_memory.pool->device()).end_capture();
   private_memory.pool = nullptr;
   return std::exchange(private_memory.set_aside, {});
@@ -170,10 +169,10 @@ std::vector<void*> end_private_memory() {
 OutsidePrivateMemory::OutsidePrivateMemory() : pool_(std::exchange(private_memory.pool, nullptr)) {}
 OutsidePrivateMemory::~OutsidePrivateMemory() { private_memory.pool = pool_; }
 
-void free_set_aside(const std::vector<void*>& blocks, const Stream& last) {
-  for (void* block : blocks) {
-    accelerator().record_stream(block, last);
-    accelerator().deallocate(block);
+void free_set_aside(const std::vector<SetAside>& blocks, const Stream& last) {
+  for (const auto& [block, device] : blocks) {
+    accelerator().record_stream(block, device, last);
+    accelerator().deallocate(block, device);
   }
 }
 

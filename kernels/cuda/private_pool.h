@@ -32,8 +32,13 @@ class PrivatePool {
 /// From here on the calling thread's allocations on the pool's device come from the pool. Other memory that it frees is
 /// set aside, since the captured work may use it in every replay.
 void begin_private_memory(PrivatePool& pool);
+/// A block of device memory that was set aside.
+struct SetAside {
+  void* block;
+  Device device;
+};
 /// Ends begin_private_memory(). Returns the memory that was set aside.
-std::vector<void*> end_private_memory();
+std::vector<SetAside> end_private_memory();
 /// During its lifetime, the calling thread allocates as if it were not capturing.
 class [[nodiscard]] OutsidePrivateMemory {
  public:
@@ -46,6 +51,6 @@ class [[nodiscard]] OutsidePrivateMemory {
   PrivatePool* pool_;
 };
 /// Frees memory that was set aside, after the current work of `last` is done.
-void free_set_aside(const std::vector<void*>& blocks, const Stream& last);
+void free_set_aside(const std::vector<SetAside>& blocks, const Stream& last);
 
 }  // namespace tandem::cuda

@@ -33,8 +33,8 @@ class NoAccelerator final : public Accelerator {
   void fail(std::exception_ptr) const noexcept override {}
 
   void* allocate(size_t) const override { refuse("allocate"); }
-  void deallocate(void*) const noexcept override {}
-  void record_stream(void*, const Stream&) const override {}
+  void deallocate(void*, Device) const noexcept override {}
+  void record_stream(void*, Device, const Stream&) const override {}
   std::shared_ptr<void> allocate_pinned(size_t) const override { refuse("allocate_pinned"); }
   bool is_pinned(const void*) const override { return false; }
   void copy_to_pinned(void*, const Tensor&) const override { refuse("copy_to_pinned"); }

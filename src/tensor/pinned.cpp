@@ -27,7 +27,7 @@ void Tensor::record_stream(const Stream& stream) const {
   TensorImpl& x = checked("record_stream");
   TANDEM_CHECK(is_cuda(), DeviceError, "the tensor is on {}, which has no streams; call it on a CUDA tensor",
                device().str());
-  accelerator().record_stream(x.storage->data_unresolved(), stream);
+  accelerator().record_stream(x.storage->data_unresolved(), x.storage->device(), stream);
 }
 
 }  // namespace tandem

@@ -48,7 +48,7 @@ Storage::~Storage() {
   if (owned_ && device_.is_cpu()) {
     cpu::deallocate(data_, bytes_);
   } else if (owned_) {
-    accelerator().deallocate(data_);
+    accelerator().deallocate(data_, device_);
   } else if (deleter_) {
     deleter_(data_);
   }

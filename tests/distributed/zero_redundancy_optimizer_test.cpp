@@ -260,6 +260,7 @@ TEST(ZeroRedundancyOptimizer, MemoryIsDividedByTheRanks) {
 }
 
 TEST(ZeroRedundancyOptimizer, AParameterWaitsForItsOwnerWhenItIsUsed) {
+  if (on_cuda() && std::getenv("TANDEM_NO_CACHE")) GTEST_SKIP() << "memory that is returned waits for the other rank";
   on_threads(2, [first_has_stepped = std::make_shared<std::promise<void>>()](const Group& group) {
     const std::vector<Tensor> p = make_params(), q = make_params();
     ZeroRedundancyOptimizer zero(p, optim::AdamWOptions(0.1), group);

@@ -52,10 +52,12 @@ class Accelerator {
   /// that fails, returns cached blocks to the driver and tries again. Throws OutOfMemoryError with the requested, free,
   /// reserved and allocated bytes.
   virtual void* allocate(size_t bytes) const = 0;
-  /// Frees a block from allocate(), on any device. Work on the stream that it was allocated for may still use it.
-  virtual void deallocate(void* block) const noexcept = 0;
-  /// Records that `stream` also uses the block: after deallocate(), the block is reused only when that work is done.
-  virtual void record_stream(void* block, const Stream& stream) const = 0;
+  /// Frees a block that allocate() returned for `device`. Work on the stream that it was allocated for may still use
+  /// it.
+  virtual void deallocate(void* block, Device device) const noexcept = 0;
+  /// Records that `stream` also uses a block of `device`: after deallocate(), the block is reused only when that work
+  /// is done.
+  virtual void record_stream(void* block, Device device, const Stream& stream) const = 0;
   /// Allocates page-locked host memory from a cache. Copies from and to it can run asynchronously to the host. Throws
   /// OutOfMemoryError.
   virtual std::shared_ptr<void> allocate_pinned(size_t bytes) const = 0;

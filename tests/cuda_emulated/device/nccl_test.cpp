@@ -4,6 +4,7 @@
 
 #include <barrier>
 #include <chrono>
+#include <latch>
 #include <map>
 #include <string>
 #include <thread>
@@ -281,6 +282,26 @@ TEST_F(Nccl, TwoRanksCannotShareADevice) {
     EXPECT_THROWS(group->all_reduce(x), BackendError, "invalid usage", "distributed::local_rank()");
     both_failed.arrive_and_wait();
     group->abort("the test ends");
+  });
+}
+
+TEST_F(Nccl, MemoryIsFreedWhileTheOtherDeviceReturnsItsOwn) {
+  std::latch returns(1);
+  on_two([&](const Group& group) {
+    const Tensor x = ones({2});
+    group->all_reduce(ones({1}));  // connects
+    ones({1 << 20});               // stays in the cache
+    if (group->rank() == 0) {
+      group->all_reduce(x);
+      returns.count_down();
+      cuda::empty_cache();  // the driver waits for the sum
+    } else {
+      returns.wait();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      ones({3});
+      group->all_reduce(x);
+    }
+    EXPECT_EQ(x.sum().item<float>(), 4);
   });
 }
 
